@@ -4,7 +4,6 @@ from a pipe or a terminal without a screen.
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,7 +14,6 @@ from nca.agent.approvals import Answer, Nobody
 from nca.events import ApprovalAsked
 from nca.humanize import counted
 from nca.terminal.input.line_kind import InputLines
-from nca.terminal.input.terminal_modes import forget_typed
 from nca.terminal.interrupts import Interrupts
 from nca.terminal.panels.session_loader import KeyChoice, choices_line
 from nca.terminal.render.calls import ALL_EDITS, ApprovalPanel, rule_of
@@ -157,7 +155,6 @@ async def approve_by_line(
     rules = f" s for this session, a always here (either allows {rule_of(asked)})," if asked.subject else ""
     rules += f" e {ALL_EDITS}," if accept_edits else ""
     chosen = ""
-    await asyncio.to_thread(forget_typed)
     while True:
         left = panel.lines_left
         more = f" m shows more ({counted(left, 'line')} left)," if left else ""
@@ -165,7 +162,7 @@ async def approve_by_line(
             output.show(f"Not all of it was shown. {chosen} again allows it anyway.")
         output.show(f"Allow it?{more} y once,{rules} n no (n REASON tells the model why). Ctrl-C stops the turn.")
         try:
-            line = (await lines.next()).strip()
+            line = (await lines.answer()).strip()
         except EOFError:
             return Answer("deny")
         word, _, reason = line.partition(" ")
@@ -201,6 +198,7 @@ class LineReader(Reader):
         if not self.can_choose:
             return await super().ask(asked)
         accept = accepting_edits(asked, self._chat, self._output)
+        await self._keep_typed()
         return await approve_by_line(asked, self._output, self._lines, accept)
 
     async def choose(self, question: str, keys: Sequence[KeyChoice]) -> str:
@@ -209,7 +207,7 @@ class LineReader(Reader):
         while True:
             self._output.notice(f"{choices_line(keys)}, q to cancel:")
             try:
-                word = (await self._lines.next()).strip().lower()
+                word = (await self._lines.answer()).strip().lower()
             except EOFError:
                 return ""
             if word in ("q", *(key for key, _ in keys)):
@@ -218,13 +216,20 @@ class LineReader(Reader):
     async def type_answer(self, question: str) -> str | None:
         await self._put(question)
         with suppress(EOFError):
-            return await self._lines.next()
+            return await self._lines.answer()
         return None
 
     async def _put(self, question: str) -> None:
+        await self._keep_typed()
         for line in question.splitlines():
             self._output.warn(line)
-        await asyncio.to_thread(forget_typed)
+
+    async def _keep_typed(self) -> None:
+        if (typed := await self._lines.keep_typed()).strip():
+            self._output.notice(f"Kept for the next prompt: {one_line(typed, 200)}")
+
+    def hold_typed_lines(self) -> int:
+        return self._lines.hold()
 
     async def read(self, conversation: Conversation, default: Words = ()) -> Words:
         line = await self._lines.next(text_of(default))

@@ -126,3 +126,25 @@ def test_a_screen_reader_gets_words_and_nothing_that_moves(tmp_path: Path, how: 
         assert tty.ends() == 0
         assert b"\x1b" not in tty.raw
         assert (tmp_path / "a.txt").read_text() == "text\n"
+
+
+def test_what_was_typed_before_a_question_in_plain_lines_is_kept_and_answers_nothing(tmp_path: Path) -> None:
+    write = {"tool": "write_file", "arguments": {"path": "a.txt", "content": "text\n"}}
+    replies = (write, "Not written.", "The second answer.", "The third answer.")
+    with chat(*replies, directory=str(tmp_path), settings={"terminal.plain": True}) as tty:
+        tty.sees(">")
+        tty.send("PAUSE, write it\ry\rand then\rthe open li")
+        tty.sees("Kept for the next prompt: y and then the open li")
+        tty.sees("Allow it?")
+        tty.line("n")
+        tty.sees("Not written.")
+        tty.sees("> y")
+        tty.sees("The second answer.")
+        tty.sees("> and then")
+        tty.sees("The third answer.")
+        tty.sees("[Enter sends: the open li]")
+        tty.send("\r")
+        tty.sees("The script is over")
+        tty.line("exit")
+        assert tty.ends() == 0
+        assert not (tmp_path / "a.txt").exists()

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Literal
 
 from nca.terminal.input.file_finder import dropped_files, mention_before
+from nca.terminal.input.terminal_modes import take_typed
 from nca.terminal.render.sanitize import one_line
 from nca.words import Words, part_of, source_at, text_of, words
 
@@ -92,6 +93,10 @@ def pasted_text(before: str, pasted: str, directory: Path, pastes: FoldedPastes)
 _PROMPT, _MORE = "> ", "... "
 
 
+def _joined(*texts: str) -> str:
+    return "\n".join(filter(str.strip, texts))
+
+
 class InputLines:
     """Reads lines of standard input without holding up the event loop.
 
@@ -106,6 +111,41 @@ class InputLines:
         self._thread: threading.Thread | None = None
         self._is_waiting = False
         self._is_line_open = False
+        self._kept: list[str] = []
+        """Lines that were typed before a question: the next messages."""
+        self._begun = ""
+        """Text that Enter sends, or another line replaces."""
+
+    async def keep_typed(self) -> str:
+        """Keep what was typed so far for the next message: it answers no question that appears now. Returns it."""
+        typed = ""
+        while not self._queue.empty():
+            if (line := self._queue.get_nowait()) is None:
+                self._queue.put_nowait(None)
+                break
+            self._is_waiting = False
+            typed += f"{line}\n"
+        if self._prompt is not None and not self._is_waiting:
+            typed += await asyncio.to_thread(take_typed, self._lines.fileno())
+        *lines, rest = typed.split("\n")
+        self._kept += filter(str.strip, lines)
+        self._begun = _joined(self._begun, rest)
+        return typed
+
+    def hold(self) -> int:
+        """Send nothing that was kept until Enter is pressed. Returns whether there is anything."""
+        self._begun = _joined(*self._kept, self._begun)
+        self._kept.clear()
+        return int(bool(self._begun))
+
+    async def answer(self) -> str:
+        """The next line that is typed now. Raises EOFError."""
+        kept, begun = self._kept, self._begun
+        self._kept, self._begun = [], ""
+        try:
+            return await self.next()
+        finally:
+            self._kept, self._begun = kept, begun
 
     async def next(self, default: str = "") -> str:
         """The next line without its end, lines that end in a backslash joined; EOFError at the end of the input."""
@@ -115,16 +155,18 @@ class InputLines:
             self._thread.start()
         if self._prompt is None:
             default = ""
+        if not self._kept and self._begun:
+            default, self._begun = _joined(default, self._begun), ""
         if default:
-            self._say(f"[Enter sends again: {one_line(default, 60)}]\n")
+            self._say(f"[Enter sends: {one_line(default, 60)}]\n")
         collected: list[str] = []
         while True:
             self._say(_MORE if collected else _PROMPT)
-            if not self._is_waiting:
-                self._is_waiting = True
-                self._asked.release()
-            line = await self._queue.get()
-            self._is_waiting = False
+            if self._kept:
+                line: str | None = self._kept.pop(0)
+                self._say(f"{line}\n")
+            else:
+                line = await self._typed()
             if line is None:
                 self.end_line()
                 if collected:
@@ -136,6 +178,14 @@ class InputLines:
                 continue
             text = "\n".join([*collected, line])
             return text if text.strip() else default
+
+    async def _typed(self) -> str | None:
+        if not self._is_waiting:
+            self._is_waiting = True
+            self._asked.release()
+        line = await self._queue.get()
+        self._is_waiting = False
+        return line
 
     def end_line(self) -> None:
         """End the line of the prompt without its Enter: what is written next begins a line."""

@@ -96,6 +96,20 @@ def is_open(descriptor: int) -> bool:
     return os.isatty(descriptor) and not ended.poll(0)
 
 
+def take_typed(descriptor: int) -> str:
+    """Take what was typed so far from a terminal in line mode, the line that is still open too."""
+    modes = TerminalModes(descriptor)
+    try:
+        found = termios.tcgetattr(descriptor)
+        try:
+            typed = modes.read_typed()
+        finally:
+            termios.tcsetattr(descriptor, termios.TCSANOW, found)
+    except (OSError, termios.error):
+        return ""
+    return typed.decode("utf-8", "replace").replace("\0", "")
+
+
 def forget_typed() -> None:
     """Discard text typed before a question appeared: it is not an answer."""
     with contextlib.suppress(OSError, ValueError, termios.error):
