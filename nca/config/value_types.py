@@ -6,7 +6,6 @@ or raises ValueError. Nothing else decides what a setting accepts.
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import math
 import re
@@ -237,20 +236,6 @@ def number(minimum: float, maximum: float) -> ValueType:
         return found
 
     return ValueType(f"a number from {minimum:g} to {maximum:g}", read)
-
-
-def number_or(word: str, minimum: float, maximum: float) -> ValueType:
-    """A number, or a word for none. A number from -1 to below 0 means the word, as in old files."""
-
-    base = or_word(word, number(minimum, maximum))
-
-    def read(value: Any) -> Any:
-        with contextlib.suppress(ValueError):
-            if -1 <= _as_float(value) < 0:
-                return word
-        return base.read(value)
-
-    return base._replace(read=read)
 
 
 def _as_float(value: Any) -> float:

@@ -111,7 +111,7 @@ class SessionRewinds:
             if is_in(seq, stored.aside):
                 is_new = not is_in(seq, self._node(parent)[0].aside)
                 number = self._left(stored, parent) if is_new else parent
-            elif (stored.since or stored.tail) > seq:
+            elif stored.since > seq:
                 number = parent
             else:
                 break

@@ -73,7 +73,7 @@ class StoredView(msgspec.Struct, frozen=True):
     tail: int
     aside: tuple[Range, ...] = ()
     since: int = 0
-    """The first message that was appended under it; 0: not known, it came from an older nca."""
+    """The first message that was appended under it; 0 for the first view."""
     left: int = CURRENT
     """The view that was current before it, if that is not its parent."""
     files: int = 0

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import time
-from bisect import bisect_right
 from collections.abc import Collection, Mapping
-from itertools import accumulate
 
 from nca.context.retention import kept_in_words
 from nca.context.view import Marker, Range, Stub, Summary, seqs
@@ -20,21 +18,10 @@ def compactions(copy: SessionCopy) -> list[CompactionRecord]:
 
 
 def compaction_positions(copy: SessionCopy) -> list[tuple[int, CompactionRecord]]:
-    """Each compaction with the seq of the last message before it, oldest first.
-
-    The view has it. One of an older nca does not: there it lies between the last message that the view covers and the
-    end of the log, and not before the previous compaction. Within these bounds the timestamps decide.
-    """
-    begun = {view.number: view.since - 1 for view in copy.views if view.since}
-    covered = {view.number: view.tail - 1 for view in copy.views}
-    clock = list(accumulate((entry.at for entry in copy.entries), max))
-    found: list[tuple[int, CompactionRecord]] = []
-    last = 0
-    for record in sorted(compactions(copy), key=lambda record: record.view_after):
-        known = begun.get(record.view_after)
-        last = max(last, covered.get(record.view_after, 0), bisect_right(clock, record.at) if known is None else known)
-        found.append((min(last, len(copy.entries)), record))
-    return found
+    """Each compaction with the seq of the last message before it, oldest first."""
+    begun = {view.number: max(view.since, view.tail) - 1 for view in copy.views}
+    records = sorted(compactions(copy), key=lambda record: record.view_after)
+    return [(min(begun[record.view_after], len(copy.entries)), record) for record in records]
 
 
 def replacements(copy: SessionCopy) -> dict[int, Stub | Summary | Marker | None]:

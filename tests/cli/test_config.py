@@ -70,8 +70,7 @@ def test_set_and_get(shell: Shell) -> None:
     assert shell("get", "context.compact_threshold") == "0.7\n"
     shell("set", "model.temperature", "0.3")
     assert shell("get", "model.temperature") == "0.3\n"
-    # Once the only way to say it.
-    shell("set", "model.temperature", "-1")
+    shell("set", "model.temperature", "provider")
     assert shell("get", "model.temperature") == "provider\n"
     shell("set", "contextCompaction.threshold", "0.6")
     assert "contextCompaction.threshold is context.compact_threshold in nca." in shell.stderr
