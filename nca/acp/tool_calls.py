@@ -19,22 +19,15 @@ from nca.terminal.render.sanitize import to_terminal
 
 Content = schema.ContentToolCallContent | schema.FileEditToolCallContent | schema.TerminalToolCallContent
 
-_KINDS: dict[str, schema.ToolKind] = {
-    "read_file": "read",
-    "list_directory": "read",
-    "skill": "read",
-    "edit_file": "edit",
-    "write_file": "edit",
-    "grep": "search",
-    "glob": "search",
-    "recall": "search",
-    "shell": "execute",
-    "job": "execute",
-    "fetch_url": "fetch",
-    "todo": "think",
-    "task": "think",
+_KINDS: dict[schema.ToolKind, tuple[str, ...]] = {
+    "read": ("read_file", "list_directory", "skill"),
+    "edit": ("edit_file", "write_file"),
+    "search": ("grep", "glob", "recall"),
+    "execute": ("shell", "job"),
+    "fetch": ("fetch_url",),
+    "think": ("todo", "task"),
 }
-"""A tool that is not here, such as an MCP server's, is of the kind `other`."""
+"""nca's tools by kind. One that is not here, such as an MCP server's, is of the kind `other`."""
 _NO_END = "\\ No newline at end of file"
 
 
@@ -56,7 +49,7 @@ class CallIds:
 
 
 def kind_of(name: str) -> schema.ToolKind:
-    return _KINDS.get(name, "other")
+    return next((kind for kind, names in _KINDS.items() if name in names), "other")
 
 
 def started(call: ToolCall, call_id: str, title: str, directory: Path) -> schema.ToolCallStart:

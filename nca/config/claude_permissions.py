@@ -13,7 +13,6 @@ cannot be translated asks about every call that may be meant; one that allows is
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shlex
@@ -23,7 +22,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from nca.config.document import read_bytes, shown_name, shown_path
+from nca.config.document import read_json, shown_name, shown_path
 from nca.config.tables import PermissionRule, is_file_pattern
 from nca.errors import ConfigError
 from nca.humanize import counted, some_of
@@ -57,11 +56,9 @@ def claude_files(folder: Path, notes: list[str]) -> Iterator[ClaudeFile]:
     """
     for path in (folder / name for name in FILES):
         try:
-            raw = read_bytes(path)
-            data = json.loads(raw.decode("utf-8-sig")) if raw is not None else {}
-        except (ConfigError, ValueError, RecursionError) as error:
-            why = str(error) if isinstance(error, ConfigError) else f"{shown_path(path)}: it is not JSON."
-            notes.append(f"{why} Its hooks and permissions do not hold; correct the file.")
+            data = read_json(path)
+        except ConfigError as error:
+            notes.append(f"{error} Its hooks and permissions do not hold; correct the file.")
             continue
         if isinstance(data, dict):
             yield ClaudeFile(path, data)

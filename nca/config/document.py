@@ -5,6 +5,7 @@ A project's file may come from anyone, so its size and nesting are limited, and 
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
@@ -122,20 +123,29 @@ def shown_value(value: Any) -> str:
     return text if len(text) <= 80 else text[:79] + "…"
 
 
-def read_bytes(path: Path) -> bytes | None:
+def read_json(path: Path) -> Any:
+    """The JSON of a settings file, {} if there is none. Raises ConfigError."""
+    raw = read_bytes(path)
+    try:
+        return json.loads(raw.decode("utf-8-sig")) if raw is not None else {}
+    except (ValueError, RecursionError):
+        raise ConfigError(f"{shown_path(path)}: it is not JSON.") from None
+
+
+def read_bytes(path: Path, most_bytes: int = MAX_BYTES) -> bytes | None:
     """The bytes of a settings file, None if there is none. Raises ConfigError."""
     where = shown_path(path)
     try:
         with open_ordinary(path) as file:
-            raw = file.read(MAX_BYTES + 1)
+            raw = file.read(most_bytes + 1)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         raise ConfigError(f"{where}: cannot be read ({error.strerror}).") from error
     except ValueError as error:
         raise ConfigError(f"{where}: not a path.") from error
-    if len(raw) > MAX_BYTES:
-        raise ConfigError(f"{where}: larger than 1 MiB, which no settings file is.")
+    if len(raw) > most_bytes:
+        raise ConfigError(f"{where}: larger than {most_bytes >> 20} MiB, which no settings file is.")
     return raw
 
 

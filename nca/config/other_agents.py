@@ -6,12 +6,11 @@ is a note or is named at the start, no error. The table in docs/other-agents.md 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from nca.config.document import Document, read_bytes, read_document, shown_name, shown_path
+from nca.config.document import Document, read_document, read_json, shown_name, shown_path
 from nca.config.servers import NAME, named_servers
 from nca.errors import ConfigError
 
@@ -139,11 +138,9 @@ def _read(path: Path, notes: list[str]) -> dict[str, Any]:
         if path.suffix == ".toml":
             document = read_document(path)
             return document.data if document is not None else {}
-        raw = read_bytes(path)
-        data = json.loads(raw.decode("utf-8-sig")) if raw is not None else {}
-    except (ConfigError, ValueError, RecursionError) as error:
-        why = error if isinstance(error, ConfigError) else "it is not JSON"
-        notes.append(f"{shown_path(path)} was ignored: {why}.")
+        data = read_json(path)
+    except ConfigError as error:
+        notes.append(f"{error} The file was ignored.")
         return {}
     return data if isinstance(data, dict) else {}
 

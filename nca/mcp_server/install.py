@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from nca.config.document import read_bytes
 from nca.config.paths import user_home
 from nca.errors import ConfigError, UsageError
 from nca.humanize import one_line
 from nca.mcp_server.json_insert import NotInsertable, as_json, inserted, read
-from nca.safe_files import open_ordinary, write_atomically
+from nca.safe_files import write_atomically
 
 NAME = "nca"
 KEPT_VARIABLES = ("NCA_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME")
@@ -213,17 +214,9 @@ def _refuse_if_changed(file: Path, before: str | None) -> None:
 
 def text_of(file: Path) -> str | None:
     """The text of a settings file; None if there is none. Raises ConfigError if it cannot be read."""
+    raw = read_bytes(file, MOST_BYTES)
     try:
-        with open_ordinary(file) as opened:
-            raw = opened.read(MOST_BYTES + 1)
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"{file}: cannot be read ({getattr(error, 'strerror', None) or error}).") from error
-    if len(raw) > MOST_BYTES:
-        raise ConfigError(f"{file}: is larger than {MOST_BYTES >> 20} MB; it was left alone.")
-    try:
-        return raw.decode()
+        return raw.decode() if raw is not None else None
     except UnicodeDecodeError:
         raise ConfigError(f"{file}: is not UTF-8; it was left alone.") from None
 

@@ -16,10 +16,12 @@ import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import anyio
 import mcp_types as types
+import msgspec
 from mcp import MCPError
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
@@ -149,22 +151,21 @@ class _Answers:
         return types.ReadResourceResult(contents=[contents])
 
     async def list_prompts(self, context: Any, parameters: Any) -> types.ListPromptsResult:
-        return types.ListPromptsResult(prompts=[prompt for prompt, _ in _PROMPTS.values()])
+        return types.ListPromptsResult(prompts=[one.listed(name) for name, one in _PROMPTS.items()])
 
     async def get_prompt(self, context: Any, parameters: Any) -> types.GetPromptResult:
         async with self._refusing(context):
             if parameters.name not in _PROMPTS:
                 name, known = one_line(plain(parameters.name), 60), ", ".join(_PROMPTS)
                 raise ToolError(f"there is no prompt {name!r}; the prompts are: {known}")
-            prompt, asks = _PROMPTS[parameters.name]
-            wanted = "".join(one.name for one in prompt.arguments or ())
-            words = " ".join(plain((parameters.arguments or {}).get(wanted, "")).split())[:_WORDS_CHARS]
-            if wanted and not words:
-                raise ToolError(f"the prompt {prompt.name} needs {wanted}")
+            prompt = _PROMPTS[parameters.name]
+            words = " ".join(plain((parameters.arguments or {}).get(prompt.argument, "")).split())[:_WORDS_CHARS]
+            if prompt.argument and not words:
+                raise ToolError(f"the prompt {parameters.name} needs {prompt.argument}")
             said = await asyncio.to_thread(_said, self._history, words)
-        text = types.TextContent(type="text", text=f"{asks.replace('{words}', words)}\n\n{said}")
+        text = types.TextContent(type="text", text=f"{prompt.text.replace('{words}', words)}\n\n{said}")
         messages = [types.PromptMessage(role="user", content=text)]
-        return types.GetPromptResult(description=prompt.description, messages=messages)
+        return types.GetPromptResult(description=prompt.about, messages=messages)
 
     @asynccontextmanager
     async def _refusing(self, context: Any) -> AsyncIterator[None]:
@@ -222,45 +223,23 @@ def _resource(past: PastSession) -> types.Resource:
 
 _LAST_MESSAGES = 12
 _WORDS_CHARS = 2_000
-_READ_ON = (
-    " Read a result whole with the tool expand before you rely on it, and search with other words (recall) if these are"
-    " not enough. Name the session and the message of what you say."
-)
 
 
-def _prompt(name: str, about: str, argument: str = "", asked: str = "") -> types.Prompt:
-    """about: for the person; argument: what the person fills in, and `asked`: what that is."""
-    arguments = [types.PromptArgument(name=argument, description=asked, required=True)] if argument else []
-    return types.Prompt(name=name, description=about, arguments=arguments)
+class _Prompt(msgspec.Struct, frozen=True):
+    """A prompt. `about`: for the person; `argument`: what they fill in, and `asked`: what that is; `text`: for the
+    model, with their {words}."""
+
+    about: str
+    text: str
+    argument: str = ""
+    asked: str = ""
+
+    def listed(self, name: str) -> types.Prompt:
+        asked = types.PromptArgument(name=self.argument, description=self.asked, required=True)
+        return types.Prompt(name=name, description=self.about, arguments=[asked] if self.argument else [])
 
 
-_PROMPTS = {
-    prompt.name: (prompt, text)
-    for prompt, text in (
-        (
-            _prompt("decided", "What was decided about something, when and why", "topic", "What the decision is about"),
-            "What was decided about this: {words}\nSay what was decided, when, why, and against what. If it was"
-            " decided more than once, the newest decision counts; name the older ones. If it was never decided, say so."
-            f"{_READ_ON}",
-        ),
-        (
-            _prompt(
-                "tried",
-                "What was tried about a problem, and what came of it",
-                "problem",
-                "The problem, such as an error message",
-            ),
-            "What was tried about this problem: {words}\nList each attempt, in order: what was done, what came of it,"
-            f" and why it failed if it did. Then say what was not tried yet.{_READ_ON}",
-        ),
-        (
-            _prompt("where_we_were", "Where the last session stopped"),
-            "Below are the last messages of the session that was used last. Say in at most six lines: the task, what is"
-            " done, what is open, and the next step. Read earlier messages (expand) where these are not enough.",
-        ),
-    )
-}
-"""Prompts by name, each with its text for the model."""
+_PROMPTS = msgspec.toml.decode(Path(__file__).with_name("prompts.toml").read_bytes(), type=dict[str, _Prompt])
 
 
 def _said(history: History, words: str) -> str:

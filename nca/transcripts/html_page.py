@@ -43,20 +43,6 @@ _FIRST_CHARS = 80
 _SHOWN = "shown"
 """Stands for the messages that nothing replaces."""
 
-_HEAD = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>{title}</title>
-<style>
-{style}</style>
-</head>
-<body>
-"""
-
 
 def to_html(copy: SessionCopy) -> str:
     """The page: facts, a chart of the context with its compactions, the log, and the usage of each request."""
@@ -65,8 +51,8 @@ def to_html(copy: SessionCopy) -> str:
 
 def page_head(title: str, facts: Mapping[str, str]) -> Iterator[str]:
     """The page from its first line to the facts at its top."""
-    style = Path(__file__).with_suffix(".css").read_text(encoding="utf-8")
-    yield _HEAD.format(title=html_escaped(title), style=style)
+    head = Path(__file__).with_suffix(".html").read_text(encoding="utf-8")
+    yield head.replace("{title}", html_escaped(title), 1)
     yield f'<h1 dir="auto">{html_escaped(title)}</h1>\n<dl>'
     for name, value in facts.items():
         yield f"<dt>{name}</dt><dd>{html_escaped(value)}</dd>"
@@ -274,7 +260,7 @@ _COLOURED = frozenset(
     {"Comment", "Keyword", "Word", "String", "Number", "Function", "Class", "Decorator", "Tag", "Attribute"}
     | {"Inserted", "Deleted", "Heading", "Subheading"}
 )
-"""The parts of names of Pygments' token types that html_page.css has a colour for."""
+"""The parts of names of Pygments' token types that html_page.html has a colour for."""
 
 
 def plain(text: str) -> str:
