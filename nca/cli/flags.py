@@ -86,7 +86,7 @@ def sessions_to_resume(incomplete: str) -> Words:
     from nca.transcripts.formats.records import Format
     from nca.transcripts.formats.registry import formats
 
-    found = (one for one in formats() if one.own_folder or type(one).files is not Format.files)
+    found = (one for one in formats() if one.places.own_folder or type(one).files is not Format.files)
     agents = ((one.name, f"a session of {one.title}") for one in found)
     return [*sessions(incomplete), *_beginning(incomplete, agents if incomplete else ())]
 

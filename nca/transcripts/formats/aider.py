@@ -40,8 +40,6 @@ APPLY = "apply_edit"
 
 
 class Aider(Format):
-    name = title = "aider"
-
     def knows(self, source: Source) -> bool:
         return _START.match(source.head.decode("utf-8", "replace").lstrip("\ufeff\r\n ")) is not None
 
@@ -62,7 +60,7 @@ class Aider(Format):
         return [path for path in dict.fromkeys(found) if path.is_file()]
 
 
-FORMAT = Aider()
+FORMAT = Aider("aider")
 
 
 def _directory(source: Source) -> str:

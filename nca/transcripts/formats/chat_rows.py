@@ -107,12 +107,6 @@ class _KimiRows(_Rows):
 
 
 class Kimi(Format):
-    name = "kimi"
-    title = "Kimi CLI"
-    variables = ("KIMI_SHARE_DIR",)
-    own_folder = ".kimi"
-    pattern = "sessions/*/*/context.jsonl"
-
     def knows(self, source: Source) -> bool:
         return any(row.get("role") in (_PROMPT, *_NOTES) for row in source.first_rows)
 
@@ -120,7 +114,7 @@ class Kimi(Format):
         return About(session=source.path.parent.name if source.path else "", directory=_directory(source))
 
 
-KIMI = Kimi(_KimiRows)
+KIMI = Kimi("kimi", _KimiRows)
 
 
 def _directory(source: Source) -> str:
@@ -144,12 +138,6 @@ class _VibeRows(_Rows):
 
 
 class Vibe(Format):
-    name = "vibe"
-    title = "Mistral Vibe"
-    variables = ("VIBE_HOME",)
-    own_folder = ".vibe"
-    pattern = "logs/session/*/messages.jsonl"
-
     def knows(self, source: Source) -> bool:
         """All but the results of tools have an id of their own."""
         said = [row for row in source.first_rows if row.get("role") != "tool"]
@@ -162,7 +150,7 @@ class Vibe(Format):
         )
 
 
-VIBE = Vibe(_VibeRows)
+VIBE = Vibe("vibe", _VibeRows)
 
 
 def _meta(source: Source) -> Row:
@@ -178,11 +166,6 @@ class _GptmeRows(_Rows):
 
 
 class Gptme(Format):
-    name = title = "gptme"
-    variables = ("GPTME_LOGS_HOME",)
-    own_folder = ".local/share/gptme/logs"
-    pattern = "*/conversation.jsonl"
-
     def knows(self, source: Source) -> bool:
         """Plain chat messages have no time; those of others that have one are read alike."""
         return _most(source.first_rows, lambda row: _is_row(row) and isinstance(row.get("timestamp"), str))
@@ -194,4 +177,4 @@ class Gptme(Format):
         return About(session=name, title=name)
 
 
-GPTME = Gptme(_GptmeRows)
+GPTME = Gptme("gptme", _GptmeRows)

@@ -22,9 +22,6 @@ _TO_ALL = ("", "all")
 
 
 class ChatGpt(Format):
-    name = "chatgpt"
-    title = "ChatGPT"
-
     def knows(self, source: Source) -> bool:
         return _BEGINNING.search(source.head) is not None and b'"children"' in source.head
 
@@ -43,7 +40,7 @@ class ChatGpt(Format):
         yield from _Reading(row.row("mapping")).of_nodes(row.text("current_node"))
 
 
-FORMAT = ChatGpt()
+FORMAT = ChatGpt("chatgpt")
 
 
 def _conversations(source: Source) -> Iterator[tuple[str, Row]]:

@@ -29,11 +29,6 @@ _LONG_FIRST_LINE = re.compile(rb'\A\s*\{(?=.*"sessionId")(?=.*"parentUuid")(?=.*
 
 
 class ClaudeCode(Format):
-    name = "claude"
-    title = "Claude Code"
-    variables = ("CLAUDE_CONFIG_DIR",)
-    own_folder = ".claude"
-    pattern = "projects/*/*.jsonl"
     hands_out_all = True
     """When the person continues."""
 
@@ -77,7 +72,7 @@ def _is_note(row: Row) -> bool:
     return "leafUuid" in row or (row.get("type") == "file-history-snapshot" and "messageId" in row)
 
 
-FORMAT = ClaudeCode()
+FORMAT = ClaudeCode("claude")
 
 
 COUNTS = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")

@@ -54,9 +54,6 @@ _OF_PROGRAM = ("system", "status")
 
 
 class Cline(Format):
-    name = "cline"
-    title = "Cline or Roo Code"
-
     def knows(self, source: Source) -> bool:
         """By its name: inside it is a list of Anthropic's messages, which nca reads anyway."""
         return source.path is not None and source.path.name == FILE_NAME and source.head.lstrip()[:1] == b"["
@@ -98,7 +95,7 @@ class Cline(Format):
         return [path for place in places for path in sorted(place.glob(f"tasks/*/{FILE_NAME}"))]
 
 
-FORMAT = Cline()
+FORMAT = Cline("cline")
 
 
 def _said(known: Collection[str] | None, parts: list[Part]) -> Message:

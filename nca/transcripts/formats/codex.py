@@ -268,11 +268,6 @@ UNKNOWN_PARENT = "another session"
 
 
 class Codex(Format):
-    name = "codex"
-    title = "Codex CLI"
-    variables = ("CODEX_HOME",)
-    own_folder = ".codex"
-
     def knows(self, source: Source) -> bool:
         rows = source.first_rows
         return bool(rows) and (_meta(rows[0]) is not None)
@@ -316,4 +311,4 @@ def _parent(meta: Row) -> str:
     return spawned or meta.text("forked_from_id") or UNKNOWN_PARENT
 
 
-FORMAT = Codex()
+FORMAT = Codex("codex")

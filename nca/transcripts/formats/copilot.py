@@ -24,12 +24,6 @@ _WORKSPACE_BYTES = 64 * 1024
 
 
 class Copilot(Format):
-    name = "copilot"
-    title = "Copilot CLI"
-    variables = ("COPILOT_HOME",)
-    own_folder = ".copilot"
-    pattern = "session-state/*/events.jsonl"
-
     def knows(self, source: Source) -> bool:
         return source.first_row.get("type") == "session.start" and "sessionId" in source.first_row.row("data")
 
@@ -146,4 +140,4 @@ def _answer(data: Row) -> Message | None:
     return make.answer([TextPart(data.text("content"))], calls, data.text("reasoningText"))
 
 
-FORMAT = Copilot(_Reading)
+FORMAT = Copilot("copilot", _Reading)

@@ -20,8 +20,6 @@ _CUT = ("canceled", "error")
 
 
 class Crush(DatabaseFormat):
-    name = "crush"
-    title = "Crush"
     columns: ClassVar = {"sessions": ("id", "title"), "messages": ("session_id", "role", "parts")}
 
     def about_row(self, row: Row, source: Source) -> About:
@@ -45,7 +43,7 @@ class Crush(DatabaseFormat):
         return [path for path in found if path.is_file()]
 
 
-FORMAT = Crush()
+FORMAT = Crush("crush")
 
 
 class _Reading(Reading):

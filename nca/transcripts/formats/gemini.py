@@ -31,11 +31,6 @@ FAILED = ("error", "cancelled")
 
 
 class Gemini(Format):
-    name = "gemini"
-    title = "Gemini CLI"
-    variables = ("GEMINI_CLI_HOME",)
-    pattern = ".gemini/tmp/*/chats/session-*.json*"
-
     def knows(self, source: Source) -> bool:
         if is_header(source.first_row):
             return True
@@ -307,4 +302,4 @@ def _shown(row: Row) -> Part | None:
     return None
 
 
-FORMAT = Gemini(_Reading)
+FORMAT = Gemini("gemini", _Reading)

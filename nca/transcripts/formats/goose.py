@@ -26,7 +26,6 @@ _COMPACTED = "Your context was compacted"
 
 
 class Goose(DatabaseFormat):
-    name = title = "goose"
     columns: ClassVar = {"sessions": ("id", "working_dir"), "messages": ("session_id", "role", "content_json")}
 
     def is_own(self, row: Row) -> bool:
@@ -49,7 +48,7 @@ class Goose(DatabaseFormat):
         return [path for folder in folders if (path := folder / "sessions" / "sessions.db").is_file()]
 
 
-FORMAT = Goose()
+FORMAT = Goose("goose")
 
 
 class _Reading(Reading):

@@ -20,12 +20,6 @@ _OWN = ("profile.bind", "context.append_message", "runtime.set_binding")
 
 
 class KimiCode(Format):
-    name = "kimi-code"
-    title = "Kimi Code"
-    variables = ("KIMI_CODE_HOME",)
-    own_folder = ".kimi-code"
-    pattern = f"sessions/*/*/agents/{_MAIN}/wire.jsonl"
-
     def knows(self, source: Source) -> bool:
         is_wire = source.first_row.get("type") == "metadata" and "protocol_version" in source.first_row
         return is_wire and any(row.get("type") in _OWN for row in source.first_rows)
@@ -171,4 +165,4 @@ def _read(blocks: Iterable[Row], before: make.Blocks | None = None) -> make.Bloc
     return found
 
 
-FORMAT = KimiCode(_Reading)
+FORMAT = KimiCode("kimi-code", _Reading)

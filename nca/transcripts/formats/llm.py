@@ -32,12 +32,6 @@ from nca.words import text_of as text_of_words
 
 
 class Llm(Format):
-    name = title = "llm"
-    variables = ("LLM_USER_PATH",)
-    own_folder = ".config/io.datasette.llm"
-    mac_folder = "Library/Application Support/io.datasette.llm"
-    pattern = "logs.db"
-
     def knows(self, source: Source) -> bool:
         older = {"conversations": ("id", "model"), "responses": ("id", "prompt", "response", "conversation_id")}
         newer = {"threads": ("id", "tip_message_hash"), "messages": ("hash", "parent_hash"), "parts": ("message_hash",)}
@@ -67,7 +61,7 @@ class Llm(Format):
             yield from _Conversation(tables).of_conversation(key)
 
 
-FORMAT = Llm()
+FORMAT = Llm("llm")
 
 
 class _Schema(Reading):

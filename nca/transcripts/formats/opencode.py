@@ -28,7 +28,6 @@ Parts = list[Row]
 
 
 class OpenCode(DatabaseFormat):
-    name = title = "opencode"
     columns: ClassVar = {"session": ("id", "title"), "message": ("session_id", "data"), "part": ("message_id", "data")}
     table = "session"
     order = ("time_updated", "id")
@@ -66,7 +65,7 @@ class OpenCode(DatabaseFormat):
         return databases or sorted((folder / "storage" / "session").glob("*/*.json"))
 
 
-FORMAT = OpenCode()
+FORMAT = OpenCode("opencode")
 
 
 def json_of(source: Source) -> Row:

@@ -38,9 +38,6 @@ _CONDENSER = "condenser"
 
 
 class OpenHands(Format):
-    name = "openhands"
-    title = "OpenHands"
-
     def knows(self, source: Source) -> bool:
         if source.path is not None and source.path.is_dir():
             return next(_event_files(source.path), None) is not None
@@ -234,4 +231,4 @@ def _difference(now: Usage, before: Usage) -> Usage:
     return msgspec.structs.replace(Usage(*(max(0, one - two) for one, two in counts)), cost=cost)
 
 
-FORMAT = OpenHands(_Reading)
+FORMAT = OpenHands("openhands", _Reading)

@@ -25,11 +25,6 @@ COUNTS = ("input", "output", "cacheRead", "cacheWrite")
 
 
 class Pi(Format):
-    name = title = "pi"
-    variables = ("PI_CODING_AGENT_DIR",)
-    own_folder = ".pi/agent"
-    pattern = "sessions/*/*.jsonl"
-
     def knows(self, source: Source) -> bool:
         first = source.first_row
         return first.get("type") == "session" and isinstance(first.get("id"), str) and "cwd" in first
@@ -147,4 +142,4 @@ def _command(row: Row) -> str:
     return f"{ran}\n(stopped by the person)" if is_stopped else ran
 
 
-FORMAT = Pi(_Reading)
+FORMAT = Pi("pi", _Reading)

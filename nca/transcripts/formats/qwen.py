@@ -24,12 +24,6 @@ _KINDS = ("user", "assistant", "tool_result", "system")
 
 
 class Qwen(Format):
-    name = "qwen"
-    title = "Qwen Code"
-    variables = ("QWEN_RUNTIME_DIR", "QWEN_HOME")
-    own_folder = ".qwen"
-    pattern = "projects/*/chats/*.jsonl"
-
     def knows(self, source: Source) -> bool:
         return any(_is_record(row) for row in source.first_rows)
 
@@ -129,4 +123,4 @@ def _asked(content: Sequence[Part], provenance: Any) -> Message | None:
     return sent(content, first.text if isinstance(first, TextPart) else "")
 
 
-FORMAT = Qwen(_Reading)
+FORMAT = Qwen("qwen", _Reading)

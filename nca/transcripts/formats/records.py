@@ -1,6 +1,7 @@
 """What a reader of other agents' sessions yields, a session while it is read, and the places where agents keep them.
 
-A format is a table (`Format`: name, places, how its files are known) and a reading (`Reading`: what is odd about it).
+A format is a row of formats.toml (name and places), how its files are known (`Format`), and a reading (`Reading`: what
+is odd about it).
 """
 
 from __future__ import annotations
@@ -199,27 +200,43 @@ def tables_of(source: Source) -> Iterator[Tables]:
         yield Tables(database)
 
 
+class Places(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A row of formats.toml.
+
+    title       the agent's name, if it is not the format's
+    module      the module of this package that holds the format, if it is not named as the format is; `module:NAME` for
+                one that is not its `FORMAT`
+    variables   environment variables that name the agent's folder; the first that is set counts
+    own_folder  that folder below the person's home, if none is set; `.local/share` is where XDG_DATA_HOME says
+    mac_folder  one more below the home, if none is set
+    pattern     the sessions' files in these; "" if they are found in another way
+    """
+
+    title: str = ""
+    module: str = ""
+    variables: tuple[str, ...] = ()
+    own_folder: str = ""
+    mac_folder: str = ""
+    pattern: str = ""
+
+
+PLACES = msgspec.toml.decode(Path(__file__).with_name("formats.toml").read_bytes(), type=dict[str, Places])
+
+
 class Format(ABC):
     """A format of other agents' sessions. `name` is a word for the command line, `title` the agent's name.
 
     reading        makes what reads one session, if a file holds only one
-    variables      environment variables that name the agent's folder; the first that is set counts
-    own_folder     that folder below the person's home, if none is set; `.local/share` is where XDG_DATA_HOME says
-    mac_folder     one more below the home, if none is set
-    pattern        the sessions' files in these; "" if they are found in another way
     hands_out_all  the file is of JSON lines and only grows, and the reader hands out all messages so far at some lines:
                    reading may begin at such a line, and the same messages come from there on
     """
 
-    name: str
-    title: str
-    variables: tuple[str, ...] = ()
-    own_folder = mac_folder = ""
-    pattern = ""
     hands_out_all = False
 
-    def __init__(self, reading: Callable[[], Reading] = Reading) -> None:
-        self.reading = reading
+    def __init__(self, name: str, reading: Callable[[], Reading] = Reading) -> None:
+        self.name, self.reading = name, reading
+        self.places = PLACES[name]
+        self.title = self.places.title or name
 
     @abstractmethod
     def knows(self, source: Source) -> bool:
@@ -283,16 +300,17 @@ class Format(ABC):
 
     def folder(self, env: Mapping[str, str], home: Path) -> Path:
         """The agent's folder."""
-        given = next(filter(None, map(env.get, self.variables)), None)
-        in_data = self.own_folder.partition(".local/share/")[2]
-        return chosen_folder(given, home) or (data_folder(env, home) / in_data if in_data else home / self.own_folder)
+        own = self.places.own_folder
+        given = next(filter(None, map(env.get, self.places.variables)), None)
+        in_data = own.partition(".local/share/")[2]
+        return chosen_folder(given, home) or (data_folder(env, home) / in_data if in_data else home / own)
 
     def files(self, env: Mapping[str, str], home: Path) -> Iterable[Path]:
         """The files in which the agent keeps sessions on this machine, without opening them; none if it is not here."""
-        folders = [self.folder(env, home)]
-        if self.mac_folder and not any(map(env.get, self.variables)):
-            folders.append(home / self.mac_folder)
-        return [path for folder in folders for path in sorted(folder.glob(self.pattern))] if self.pattern else []
+        folders, places = [self.folder(env, home)], self.places
+        if places.mac_folder and not any(map(env.get, places.variables)):
+            folders.append(home / places.mac_folder)
+        return [path for folder in folders for path in sorted(folder.glob(places.pattern))] if places.pattern else []
 
     def subagents(self, env: Mapping[str, str], home: Path) -> Iterable[Path]:
         """Files of subagents, if they have their own, without opening them. Each is read as a session; its

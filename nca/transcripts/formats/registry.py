@@ -12,35 +12,8 @@ from pathlib import Path
 import msgspec
 
 from nca.errors import InvalidMessages, NcaError
-from nca.transcripts.formats.records import Format, StoredSession
+from nca.transcripts.formats.records import PLACES, Format, StoredSession
 from nca.transcripts.formats.source import Source
-
-MODULES: tuple[str, ...] = (
-    "openhands",
-    "pi",
-    "copilot",
-    "gemini",
-    "qwen",
-    "opencode",
-    "llm",
-    "aider",
-    "swe_agent",
-    "sharegpt",
-    "chatgpt",
-    "crush",
-    "goose",
-    "cline",
-    "kimi_code",
-    "chat_rows:KIMI",
-    "chat_rows:VIBE",
-    "claude_code",
-    "codex",
-    "chat_rows:GPTME",
-)
-"""The modules of this package that hold a format, as `FORMAT` or by the name after the colon. A file is asked for in
-this order.
-
-openhands is first: it alone reads folders. qwen is before claude_code, because its lines have the same envelope."""
 
 
 class Stored(msgspec.Struct, frozen=True):
@@ -52,8 +25,9 @@ class Stored(msgspec.Struct, frozen=True):
 
 @cache
 def formats() -> tuple[Format, ...]:
-    places = (module.partition(":") for module in MODULES)
-    return tuple(getattr(import_module(f"{__package__}.{module}"), name or "FORMAT") for module, _, name in places)
+    """In the order in which a file is asked for."""
+    modules = ((places.module or name.replace("-", "_")).partition(":") for name, places in PLACES.items())
+    return tuple(getattr(import_module(f"{__package__}.{module}"), name or "FORMAT") for module, _, name in modules)
 
 
 def format_named(name: str) -> Format | None:

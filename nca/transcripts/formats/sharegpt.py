@@ -27,9 +27,6 @@ _ROLES = {
 
 
 class ShareGpt(Format):
-    name = "sharegpt"
-    title = "ShareGPT"
-
     def knows(self, source: Source) -> bool:
         return _BEGINNING.search(source.head) is not None
 
@@ -53,7 +50,7 @@ class ShareGpt(Format):
             raise InvalidMessages(f"{source.place}: holds no conversation {key}.")
 
 
-FORMAT = ShareGpt()
+FORMAT = ShareGpt("sharegpt")
 
 
 def _conversations(source: Source) -> Iterator[tuple[str, str, Row | None]]:

@@ -30,13 +30,6 @@ _ROLES = ("system", "user", "assistant", "tool", "developer")
 
 
 class SweAgent(Format):
-    name = "swe-agent"
-    title = "SWE-agent"
-    own_folder = ".config/mini-swe-agent"
-    mac_folder = "Library/Application Support/mini-swe-agent"
-    pattern = "*.traj.json"
-    """The last run of mini-swe-agent; where others are is the person's choice."""
-
     def knows(self, source: Source) -> bool:
         head = source.head.lstrip()
         if not head.startswith(b"{"):
@@ -63,7 +56,7 @@ class SweAgent(Format):
             yield from reading.record(row)
 
 
-FORMAT = SweAgent()
+FORMAT = SweAgent("swe-agent")
 
 
 def _steps(whole: Row) -> Iterator[Row]:
