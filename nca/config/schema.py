@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from nca.config import value_types as types
 from nca.config.extensions import STAGES, stage_names
-from nca.config.harmless import HARMLESS, Harmless
+from nca.config.harmless import Harmless, harmless_settings
 from nca.config.hooks import Hook, hook_tables
 from nca.config.servers import McpServer, named_servers
 from nca.config.tables import Injection, PermissionRule, Section, exact_rules, status_format, tables
@@ -208,7 +208,7 @@ class Key(NamedTuple):
     @property
     def harmless(self) -> Harmless | None:
         """Which of its values a project may set before it is trusted; None: none."""
-        return None if self.user_only else HARMLESS.get(self.name)
+        return None if self.user_only else harmless_settings().get(self.name)
 
     @property
     def trust_note(self) -> str:

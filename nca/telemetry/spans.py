@@ -105,14 +105,13 @@ class Spans:
                 pass
 
     def _begin_turn(self, event: events.TurnStarted) -> None:
-        self._spent = Usage(0, 0)
+        self._spent, self._turn = Usage(0, 0), None
         values: dict[str, Any] = {
             "gen_ai.operation.name": "invoke_agent",
             "gen_ai.agent.name": AGENT,
-            "gen_ai.conversation.id": self._session_id,
             "nca.turn": event.turn,
         }
-        self._turn = self._tracer.start_span(f"invoke_agent {AGENT}", attributes=values)
+        self._turn = self._start(f"invoke_agent {AGENT}", values)
 
     def _end_turn(self, event: events.TurnFinished) -> None:
         self._fail_request(event.reason)
@@ -171,21 +170,10 @@ class Spans:
     def _count_beside(self, event: events.SideRequestFinished) -> None:
         """The span of a request that is over: of a summary within its compaction, of a question by itself."""
         asked = {**_asked(event.model, event.server), **_model_of(event.response)}
-        values = {
-            **asked,
-            **_answered(event.response),
-            "gen_ai.conversation.id": self._session_id,
-            "nca.request.purpose": event.purpose,
-        }
-        within = self._compaction or self._turn
-        ended = time.time_ns()
-        span = self._tracer.start_span(
-            f"chat {asked['gen_ai.request.model']}",
-            context=set_span_in_context(within) if within is not None else None,
-            kind=SpanKind.CLIENT,
-            attributes=values,
-            start_time=ended - int(event.seconds * 1e9),
-        )
+        values = {**asked, **_answered(event.response), "nca.request.purpose": event.purpose}
+        name, ended = f"chat {asked['gen_ai.request.model']}", time.time_ns()
+        began = ended - int(event.seconds * 1e9)
+        span = self._start(name, values, SpanKind.CLIENT, within=self._compaction, start_time=began)
         if event.usage is not None and not event.failure:
             self._count_tokens(span, event.usage, asked)
         self._seconds.record(event.seconds, {**asked, **({"error.type": event.failure} if event.failure else {})})
@@ -234,10 +222,20 @@ class Spans:
         )
         _end(span, event.phase if event.phase == "failed" else "")
 
-    def _start(self, name: str, values: dict[str, Any], kind: SpanKind = SpanKind.INTERNAL) -> Span:
-        within = set_span_in_context(self._turn) if self._turn is not None else None
-        values["gen_ai.conversation.id"] = self._session_id
-        return self._tracer.start_span(name, context=within, kind=kind, attributes=values)
+    def _start(
+        self,
+        name: str,
+        values: dict[str, Any],
+        kind: SpanKind = SpanKind.INTERNAL,
+        *,
+        within: Span | None = None,
+        start_time: int | None = None,
+    ) -> Span:
+        """within: the span that it belongs to; None: the turn's."""
+        parent = within or self._turn
+        context = set_span_in_context(parent) if parent is not None else None
+        values = {**values, "gen_ai.conversation.id": self._session_id}
+        return self._tracer.start_span(name, context=context, kind=kind, attributes=values, start_time=start_time)
 
     def _output(self, text: str) -> str:
         """An answer in the conventions' shape of messages."""
