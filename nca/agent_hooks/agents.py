@@ -13,20 +13,22 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
 
+import msgspec
+
 from nca.agent_hooks import client
-from nca.config.paths import cache_dir, user_home
+from nca.config.paths import cache_dir
 from nca.errors import ConfigError, UsageError
 from nca.humanize import one_line
-from nca.mcp_server.install import below, client_named, itself, kept_variables, text_of
+from nca.mcp_server.install import below, itself, kept_variables, text_of
 from nca.mcp_server.json_insert import NotInsertable, appended, read, removed
-from nca.transcripts.formats.source import data_folder
 
 Kind = Literal["begins", "compacting", "summarized", "compacted", "over", "prompt", "call", "ends"]
 """What an event means: a session begins or continues; a compaction is about to begin; its summary is written; the model
@@ -36,12 +38,11 @@ TELLING: tuple[Kind, ...] = ("begins", "prompt", "call")
 """Events with an answer that the model reads."""
 
 
-@dataclass(frozen=True, slots=True)
-class Agent:
-    """An agent.
+class Agent(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An agent, a row of agents.toml.
 
     name      also that of the format of its sessions
-    home      its own folder, by the environment
+    own       its own folder: what `below` takes
     sessions  the folder of its sessions below that: a hook may name no file elsewhere; or the names of databases
     file      the file of its hooks in that folder
     project   the same for one project, from its folder
@@ -51,28 +52,31 @@ class Agent:
     summary   text that a summary in its transcript contains, if no event reports a compaction
     limit     how many tokens of an answer count, where its hooks have to say so; 0: they have not
     note      what the person has to do besides, or ""
-    data      the folder of its database of sessions, where it keeps no files of them
+    data      the same of its database of sessions, where it keeps no files of them
     is_plugin the file is a plugin that is wholly nca's
     """
 
     name: str
     title: str
-    home: Callable[[Mapping[str, str]], Path]
+    own: tuple[str, str, str]
     sessions: str
     file: str
     project: str
-    events: Mapping[str, Kind]
-    matchers: Mapping[str, str] = field(default_factory=dict)
+    events: dict[str, Kind]
+    matchers: dict[str, str] = {}
     timeout: int = 5
     summary: str = ""
     limit: int = 0
     note: str = ""
-    data: Callable[[Mapping[str, str]], Path] | None = None
+    data: tuple[str, str, str] | None = None
     is_plugin: bool = False
+
+    def home(self, env: Mapping[str, str]) -> Path:
+        return below(*self.own)(env)
 
     def folder(self, env: Mapping[str, str]) -> Path:
         """The folders of its sessions."""
-        return (self.data or self.home)(env).absolute()
+        return below(*(self.data or self.own))(env).absolute()
 
     def kind(self, event: str, source: str) -> Kind | None:
         """The meaning of an event; None for one that nca does not know."""
@@ -87,70 +91,8 @@ def agent_named(name: str) -> Agent:
     raise UsageError(f"{one_line(name, 40)!r} has no hooks that nca knows; valid: {', '.join(AGENTS)}.")
 
 
-_OF_CLAUDE: Mapping[str, Kind] = {
-    "SessionStart": "begins",
-    "UserPromptSubmit": "prompt",
-    "PreToolUse": "call",
-    "PreCompact": "compacting",
-    "SessionEnd": "ends",
-}
-
-AGENTS = {
-    one.name: one
-    for one in (
-        Agent(
-            "claude",
-            "Claude Code",
-            below("CLAUDE_CONFIG_DIR", ".claude", ""),
-            "projects",
-            "settings.json",
-            ".claude/settings.local.json",
-            _OF_CLAUDE,
-            {"SessionStart": "startup|resume|compact"},
-        ),
-        Agent(
-            "codex",
-            "Codex",
-            below("CODEX_HOME", ".codex", ""),
-            "sessions",
-            "hooks.json",
-            ".codex/hooks.json",
-            {**_OF_CLAUDE, "PostCompact": "summarized"},
-            {"SessionStart": "startup|resume|compact"},
-            timeout=3,
-            limit=10_000,
-            note="Codex asks you once whether it may run these hooks: type /hooks there.",
-        ),
-        Agent(
-            "gemini",
-            "Gemini CLI",
-            lambda env: client_named("gemini").file(env).parent,
-            "tmp",
-            "settings.json",
-            ".gemini/settings.json",
-            {"SessionStart": "begins", "BeforeAgent": "prompt", "AfterTool": "prompt", "SessionEnd": "ends"},
-            timeout=5_000,
-            summary="<state_snapshot>",
-        ),
-        Agent(
-            "opencode",
-            "opencode",
-            lambda env: client_named("opencode").file(env).parent,
-            "opencode*.db",
-            "plugins/nca.js",
-            ".opencode/plugins/nca.js",
-            {
-                "session.compacted": "over",
-                "chat.message": "prompt",
-                "tool.execute.after": "prompt",
-                "tool.execute.failed": "call",
-                "dispose": "ends",
-            },
-            data=lambda env: data_folder(env, user_home(env)) / "opencode",
-            is_plugin=True,
-        ),
-    )
-}
+_ROWS = tomllib.loads(Path(__file__).with_name("agents.toml").read_text(encoding="utf-8"))
+AGENTS = {name: msgspec.convert({"name": name, **row}, Agent) for name, row in _ROWS.items()}
 
 
 HOOKS = "hooks"

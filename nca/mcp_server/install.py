@@ -76,7 +76,10 @@ def below(variable: str, folder: str, file: str) -> Callable[[Mapping[str, str]]
     """A file in the folder that a variable names, or else in this one of the home directory."""
 
     def found(env: Mapping[str, str]) -> Path:
-        return (Path(env[variable]) if env.get(variable) else user_home(env) / folder) / file
+        given = env.get(variable, "")
+        # The XDG specification says to ignore a relative path.
+        is_used = given and (given.startswith("/") or not variable.startswith("XDG_"))
+        return (Path(given) if is_used else user_home(env) / folder) / file
 
     return found
 
@@ -86,19 +89,12 @@ _of_gemini = below("GEMINI_CLI_HOME", "", ".gemini/settings.json")
 
 def _opencode_file(env: Mapping[str, str]) -> Path:
     """The one that is there, of the two that opencode reads."""
-    folder = _config_home(env) / "opencode"
+    folder = below("XDG_CONFIG_HOME", ".config", "opencode")(env)
     with_comments = folder / "opencode.jsonc"
     return with_comments if with_comments.exists() else folder / "opencode.json"
 
 
-def _vscode_file(env: Mapping[str, str]) -> Path:
-    is_mac = sys.platform == "darwin"
-    return (user_home(env) / "Library/Application Support" if is_mac else _config_home(env)) / "Code/User/mcp.json"
-
-
-def _config_home(env: Mapping[str, str]) -> Path:
-    given = env.get("XDG_CONFIG_HOME", "")
-    return Path(given) if given and Path(given).is_absolute() else user_home(env) / ".config"
+_VSCODE = ("", "Library/Application Support") if sys.platform == "darwin" else ("XDG_CONFIG_HOME", ".config")
 
 
 CLIENTS = (
@@ -107,7 +103,7 @@ CLIENTS = (
     Client("gemini", "Gemini CLI", _of_gemini, ("mcpServers", NAME), _plain),
     Client("opencode", "opencode", _opencode_file, ("mcp", NAME), _of_opencode),
     Client("cursor", "Cursor", below("", ".cursor", "mcp.json"), ("mcpServers", NAME), _plain),
-    Client("vscode", "VS Code", _vscode_file, ("servers", NAME), _typed),
+    Client("vscode", "VS Code", below(*_VSCODE, "Code/User/mcp.json"), ("servers", NAME), _typed),
 )
 
 
