@@ -44,13 +44,8 @@ TOOLS: Mapping[str, str] = {
 """nca's tools by Claude Code's names for them."""
 
 
-class ClaudeFile(NamedTuple):
-    path: Path
-    data: dict[str, Any]
-
-
-def claude_files(folder: Path, notes: list[str]) -> Iterator[ClaudeFile]:
-    """The files below a project or the user's home that can be read; a note for each that cannot.
+def claude_files(folder: Path, notes: list[str]) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """The files with their content below a project or the user's home that can be read; a note for each that cannot.
 
     A file that is read twice gives the same note twice; it is shown once.
     """
@@ -61,7 +56,7 @@ def claude_files(folder: Path, notes: list[str]) -> Iterator[ClaudeFile]:
             notes.append(f"{error} Its hooks and permissions do not hold; correct the file.")
             continue
         if isinstance(data, dict):
-            yield ClaudeFile(path, data)
+            yield path, data
         else:
             notes.append(f"{shown_path(path)}: it is not a JSON object. Its hooks and permissions do not hold.")
 

@@ -17,22 +17,13 @@ from nca.config.document import shown_name
 from nca.config.tables import PermissionRule, Row, tables
 from nca.config.value_types import ValueType, setting
 
-EVENTS = (
-    "SessionStart",
-    "UserPromptSubmit",
-    "PreToolUse",
-    "PostToolUse",
-    "PostToolUseFailure",
-    "PreCompact",
-    "PostCompact",
-    "Notification",
-    "Stop",
-    "SubagentStop",
-    "SessionEnd",
-)
-PROMPT_EVENTS = ("UserPromptSubmit", "PreToolUse", "PostToolUse", "PostToolUseFailure", "Stop", "SubagentStop")
-"""Events for which a question to the model can decide something."""
 TOOL_EVENTS = ("PreToolUse", "PostToolUse", "PostToolUseFailure")
+PROMPT_EVENTS = ("UserPromptSubmit", *TOOL_EVENTS, "Stop", "SubagentStop")
+"""Events for which a question to the model can decide something."""
+EVENTS = (
+    *("SessionStart", "UserPromptSubmit", *TOOL_EVENTS, "PreCompact", "PostCompact"),
+    *("Notification", "Stop", "SubagentStop", "SessionEnd"),
+)
 _TIMEOUT_SECONDS, _PROMPT_SECONDS = 600.0, 30.0
 _TIMEOUTS = {"UserPromptSubmit": 30.0, "SessionEnd": 5.0}
 """Events during which a person waits for the prompt."""

@@ -107,17 +107,14 @@ class PastSessions:
         """
         return self._stamp == _stamp(path, is_copy=self.database.path is None)
 
-    def listed(
-        self, wanted: Wanted, limit: int = MOST, offset: int = 0, *, but: Collection[int] = ()
-    ) -> list[PastSession]:
+    def listed(self, wanted: Wanted, limit: int = MOST, *, but: Collection[int] = ()) -> list[PastSession]:
         """The sessions used last come first. `wanted.session` may be the beginning of an id, or the agent's own id.
 
         but  the rows of sessions to leave out
         """
         condition, bound = _condition(wanted, but)
         rows = self.database.rows(
-            f"{self._sessions}{condition} ORDER BY updated_at DESC, number DESC LIMIT ? OFFSET ?",
-            (*bound, limit, offset),
+            f"{self._sessions}{condition} ORDER BY updated_at DESC, number DESC LIMIT ?", (*bound, limit)
         )
         return [PastSession(*row) for row in rows]
 
