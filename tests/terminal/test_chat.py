@@ -150,7 +150,7 @@ def test_what_is_typed_next_replaces_a_refused_message_and_an_arrow_keeps_it(
     tty.settle()
     assert f"{refused}quickly" not in tty.text()
     tty.line(refused)
-    tty.sees("no such file")
+    tty.sees("no such file", times=tty.text().count("no such file") + 1)
     tty.settle()
     tty.send(f"{LEFT * 3}x")
     tty.settle()
