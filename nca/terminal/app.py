@@ -289,7 +289,7 @@ class ChatApp:
             self.output.notice("Your queued line was not sent; it is back in the prompt.")
         elif held:
             self.output.notice(
-                "Your queued text was not sent; the next prompts bring it back: messages as one, commands one by one."
+                "Your queued text was not sent; the prompt has it: messages as one, commands one by one."
             )
         return is_given
 

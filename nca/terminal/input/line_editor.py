@@ -322,7 +322,7 @@ class UnsentLines:
             is_here = line is self._line
             if line.is_blank and not is_here:
                 continue
-            is_message = not line.is_blank and line_kind(self._full(line.said), self.own) == "message"
+            is_message = not line.is_blank and self._is_message(line.said)
             if is_open and is_message:
                 before = parts[-1]
                 said = merged((*before.said, *words("\n"), *line.said))
@@ -332,12 +332,20 @@ class UnsentLines:
             here, is_open = len(parts) - 1 if is_here else here, is_message
         return parts, here
 
-    def offer(self, *, is_filled: bool) -> Words | None:
-        """The next prompt is about to read. Unless it `is_filled` already, it starts with what is held, returned."""
+    def offer(self, default: Words = ()) -> Words | None:
+        """The next prompt is about to read, and to start with `default`. What it starts with if something is held.
+
+        A message goes below a message, so that none comes back when others have been sent.
+        """
         if not self._held:
             return None
         self.hold()
-        return None if is_filled or self.is_waiting else self._held.pop(0)
+        if self.is_waiting or (default and not all(map(self._is_message, (default, self._held[0])))):
+            return None
+        return merged((*default, *words("\n" if default else ""), *self._held.pop(0)))
+
+    def _is_message(self, said: Words) -> bool:
+        return line_kind(self._full(said), self.own) == "message"
 
     def offer_lines(self) -> None:
         """Enter was pressed, or work has begun: a queued line may be carried out now."""
@@ -347,7 +355,7 @@ class UnsentLines:
                 self._taken.append(said)
                 self._lines.remove(line)
                 self._at -= 1
-            elif line_kind(said, self.own) != "message":
+            elif not self._is_message(line.said):
                 return  # what is behind it was typed to come after it
 
     def _logged(self, said: Words) -> None:

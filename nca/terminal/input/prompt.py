@@ -138,13 +138,13 @@ class Prompt:
         self._keyboard.parser.was_flushed = False  # what comes next was typed ahead
         self._has_stood = False
         line = Line(self._pastes.refold(default))
-        if (held := self.type_ahead.offer(is_filled=bool(default))) is not None:
+        if (held := self.type_ahead.offer(line.said)) is not None:
             # Typing replaces it, and then Up brings it back.
             remember(held, self._history, self._text)
             line = Line(held)
         elif not default:
             line = self.type_ahead.take_open()
-        self._returned.begin(default or held or (), was_sent=held is not None)
+        self._returned.begin(held or default, was_sent=held is not None and not default)
         self._text.become(line.said)
         self._paths.look(line.said)
         shown = Document(line.text, line.place)

@@ -41,7 +41,7 @@ def held(keyboard: Keyboard, pressed: str) -> list[str]:
     typed = lines(keyboard, pressed)
     typed.hold()
     got = [typed.take_open().text]
-    while (offered := typed.offer(is_filled=False)) is not None:
+    while (offered := typed.offer()) is not None:
         got.append(text_of(offered))
     return got
 
@@ -174,7 +174,7 @@ def test_the_prompts_get_what_was_shown_after_an_interrupt(keyboard: Keyboard, p
     typed.hold()
     first = typed.take_open()
     kept = [first.said] if first.text else []
-    while (offered := typed.offer(is_filled=False)) is not None:
+    while (offered := typed.offer()) is not None:
         kept.append(offered)
     got = [pastes.shown(text_of(one)) for one in kept]
     assert sorted(row for one in got for row in one.split("\n")) == sorted(
@@ -277,7 +277,7 @@ def test_where_something_is_held_ctrl_d_stays(keyboard: Keyboard) -> None:
     typed = lines(keyboard, "one\r\x04")
     assert typed.hold() == 1
     assert typed.take_line() is None
-    assert text_of(typed.offer(is_filled=False) or ()) == "one"
+    assert text_of(typed.offer() or ()) == "one"
     typed = lines(keyboard, "\x04")
     assert typed.hold() == 0
     with pytest.raises(EOFError):
@@ -312,3 +312,12 @@ def test_ones_own_command_of_several_lines_waits_for_the_prompt(keyboard: Keyboa
     assert typed.typed().later == []
     typed.own = lambda: {"review"}
     assert (typed.typed().soon, typed.typed().later) == (["one"], ["/review a\nb"])
+
+
+def test_queued_messages_come_back_below_the_message_that_failed(keyboard: Keyboard) -> None:
+    """They came back turns later, when the prompt was empty for once."""
+    typed = lines(keyboard, "second\rthird\r/compact\r")
+    typed.hold()
+    assert text_of(typed.offer(words("first")) or ()) == "first\nsecond\nthird"
+    assert typed.offer(words("first")) is None
+    assert text_of(typed.offer() or ()) == "/compact"

@@ -406,3 +406,16 @@ def test_a_question_beside_that_fails_is_named() -> None:
         tty.send("/btw which colour?\r")
         tty.sees("› /btw which colour?\n\nThe provider is down.")
         tty.sees("First.")
+
+
+def test_what_was_queued_behind_a_message_that_failed_comes_back_with_it() -> None:
+    with chat({"error": "The provider is down"}, "Both.", columns=80) as tty:
+        tty.sees("›")
+        tty.line("PAUSE first")
+        tty.send("second\r")
+        tty.sees("The provider is down")
+        tty.sees("Your queued text was not sent; the prompt has it")
+        tty.sees("› PAUSE first\n  second\n")
+        tty.send("\r")
+        tty.sees("Both.")
+        tty.sees_no("› second")

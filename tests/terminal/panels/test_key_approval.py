@@ -414,11 +414,11 @@ def test_a_line_typed_while_tools_run_reaches_the_running_turn(start: Callable[.
     tty = start(look, "Heard.", "Three.")
     tty.line("PAUSE look")
     tty.sees("Thinking")
-    tty.send("rather in b\r/context\rthird\r")
+    tty.send("rather in b\r/effort low\rthird\r")
     whole = tty.sees("Heard.")
     assert "› rather in b\n" in whole
     # A command, and what stands behind it, is for the prompt.
-    tty.sees("conversation")
+    tty.sees("Reasoning: low")
     tty.sees("Three.")
     tty.line("exit")
     tty.ends()
