@@ -15,7 +15,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -36,17 +36,15 @@ _LEFT_OUT = "[files that a rule of the person's keeps from being read were left 
 _TOO_LONG = "the search took too long and was stopped; narrow the path or simplify the pattern"
 
 
+@dataclass(eq=False)
 class _SearchTool(TypedTool):
     """The common part of both tools. `program` is ripgrep, if installed; it is used if it gives the same answer."""
 
     permission: ClassVar[Permission] = "read"
 
-    def __init__(
-        self, workspace: Workspace, program: Path | None = None, deadline_seconds: float = DEADLINE_SECONDS
-    ) -> None:
-        self._workspace = workspace
-        self._program = program
-        self._deadline_seconds = deadline_seconds
+    workspace: Workspace
+    program: Path | None = None
+    deadline_seconds: float = DEADLINE_SECONDS
 
     def summarize(self, arguments: dict[str, Any]) -> str:
         where = shown(str(arguments.get("path") or "."))
@@ -54,11 +52,11 @@ class _SearchTool(TypedTool):
         return f"{self.name} {shown(str(arguments.get('pattern', '')))} in {where}{only}"
 
     def _request(self, path: str, pattern: str, glob: str, max_results: int) -> SearchRequest:
-        start = self._workspace.resolve(path)
+        start = self.workspace.resolve(path)
         if not start.exists():
             raise ToolError(f"there is no file or directory {shown(path)}")
-        relative = start.relative_to(self._workspace.root).as_posix()
-        return SearchRequest(str(self._workspace.root), relative, pattern, glob, max_results, self._deadline_seconds)
+        relative = start.relative_to(self.workspace.root).as_posix()
+        return SearchRequest(str(self.workspace.root), relative, pattern, glob, max_results, self.deadline_seconds)
 
 
 class Grep(_SearchTool):
@@ -76,15 +74,15 @@ class Grep(_SearchTool):
             raise ToolError("the pattern is empty")
         most = min(max(1, max_results), MAX_RESULTS)
         request = await asyncio.to_thread(self._request, path, pattern, glob, most)
-        records = await search_with(self._program, self._workspace, request) if self._program is not None else None
+        records = await search_with(self.program, self.workspace, request) if self.program is not None else None
         if not records:
             *found, last = await _run_search(request)
-            is_left_out = left_out_of(self._workspace, request)
+            is_left_out = left_out_of(self.workspace, request)
             found = [record for record in found if not is_left_out(record["path"])]
             chosen, hidden = share_out([record["path"] for record in found], most)
             records = [*(found[place] for place in chosen), last | {"hidden": hidden}]
         # Always said, so that it says nothing about the content of those files.
-        return _matches(records, [_LEFT_OUT] if self._workspace.reading.has_rules else [])
+        return _matches(records, [_LEFT_OUT] if self.workspace.reading.has_rules else [])
 
 
 class Glob(_SearchTool):

@@ -9,23 +9,28 @@ import json
 import os
 import re
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nca.context.admission import Limits
+from nca.file_history import Recorder
 from nca.humanize import one_line
 from nca.messages import ToolCall, clean_text
+from nca.tools.fetch_url import FetchUrl
+from nca.tools.files.edit import EditFile, WriteFile
+from nca.tools.files.read import ListDirectory, ReadFile
+from nca.tools.files.reading_rules import ANY_READING, FilesRead, Reading
+from nca.tools.files.workspace import Workspace
+from nca.tools.grep_and_glob import Glob, Grep
+from nca.tools.planning import Compact, CompactionWish, Subtasks, Task, Todo
+from nca.tools.programs import find_program
+from nca.tools.recall import Archive, Recall
+from nca.tools.shell.jobs import Jobs
+from nca.tools.shell.runner import CommandRunner
+from nca.tools.shell.tool import JobTool, Shell
+from nca.tools.skills import Skill, SkillFile
 from nca.tools.tool import Approval, Editor, Permission, Tool, ToolError, ToolOutcome, TypedTool, reason_of
-
-if TYPE_CHECKING:
-    from nca.file_history import Recorder
-    from nca.tools.files.reading_rules import FilesRead, Reading
-    from nca.tools.planning import CompactionWish, Subtasks
-    from nca.tools.recall import Archive
-    from nca.tools.shell.jobs import Jobs
-    from nca.tools.shell.runner import CommandRunner
-    from nca.tools.skills import SkillFile
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 """The tool names that OpenAI, Anthropic and Gemini all accept."""
@@ -157,7 +162,7 @@ class ToolContext:
     limits         of one result; read_file ends its pages within them
     runner         runs commands; without it there is no shell
     jobs           commands in the background
-    files_read     the files that the model has read; None: none yet
+    files_read     the files that the model has read
     skills         the skills that can be read; without any there is no skill tool
     recorder       records what is changed; without it nothing is
     wish           takes the model's wish to compact; without it there is no compact tool
@@ -174,14 +179,14 @@ class ToolContext:
     readable: Callable[[], Sequence[Path]] = tuple
     limits: Callable[[], Limits] = Limits
     runner: CommandRunner | None = None
-    jobs: Jobs | None = None
-    files_read: FilesRead | None = None
+    jobs: Jobs = field(default_factory=Jobs)
+    files_read: FilesRead = field(default_factory=FilesRead)
     skills: Sequence[SkillFile] = ()
-    recorder: Recorder | None = None
+    recorder: Recorder = field(default_factory=Recorder)
     subtasks: Subtasks | None = None
     wish: CompactionWish | None = None
     editor: Editor | None = None
-    reading: Reading | None = None
+    reading: Reading = ANY_READING
 
 
 def default_toolbox(root: Path, archive: Archive | None = None, context: ToolContext | None = None) -> Toolbox:
@@ -189,25 +194,10 @@ def default_toolbox(root: Path, archive: Archive | None = None, context: ToolCon
 
     To add a tool, write its module (nca.tools.planning is a short example) and add one line to the list below.
     """
-    from nca.tools.fetch_url import FetchUrl
-    from nca.tools.files.edit import EditFile, WriteFile
-    from nca.tools.files.read import ListDirectory, ReadFile
-    from nca.tools.files.reading_rules import ANY_READING, FilesRead
-    from nca.tools.files.workspace import Workspace
-    from nca.tools.grep_and_glob import Glob, Grep
-    from nca.tools.planning import Compact, Task, Todo
-    from nca.tools.programs import find_program
-    from nca.tools.recall import Recall
-    from nca.tools.shell.jobs import Jobs
-    from nca.tools.shell.tool import JobTool, Shell
-    from nca.tools.skills import Skill
-
     context = context or ToolContext()
-    files_read = context.files_read or FilesRead()
-    jobs = context.jobs or Jobs()
+    files_read = context.files_read
     open_files = context.editor.files if context.editor else None
-    reading = context.reading or ANY_READING
-    workspace = Workspace(root, context.protected, context.readable, files_read.attached, open_files, reading)
+    workspace = Workspace(root, context.protected, context.readable, files_read.attached, open_files, context.reading)
     tools: list[Tool | None] = [
         ReadFile(workspace, files_read, context.can_see, context.limits),
         EditFile(workspace, files_read, context.recorder, context.is_small),
@@ -215,8 +205,8 @@ def default_toolbox(root: Path, archive: Archive | None = None, context: ToolCon
         Grep(workspace, find_program("rg", os.environ.get("PATH", ""), outside=workspace.root)),
         Glob(workspace),
         ListDirectory(workspace),
-        Shell(context.runner, context.recorder, files_read, jobs) if context.runner is not None else None,
-        JobTool(jobs) if context.runner is not None else None,
+        Shell(context.runner, context.recorder, files_read, context.jobs) if context.runner is not None else None,
+        JobTool(context.jobs) if context.runner is not None else None,
         FetchUrl(context.private_hosts),
         Todo(context.last_todo),
         Recall(archive) if archive is not None else None,

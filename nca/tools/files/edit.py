@@ -11,7 +11,7 @@ import os
 import stat
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -50,31 +50,30 @@ class Change:
         return unified(self.before.text if self.before else None, self.after, self.name)
 
 
+@dataclass(eq=False)
 class _ChangingTool(TypedTool):
     """The steps that both tools share: plan, approve, write."""
 
     permission: ClassVar[Permission] = "write"
-    _plan: Callable[..., Change]
+    _plan: ClassVar[Callable[..., Change]]
     """Compute the change from the arguments of the call; nothing is written. Raises ToolError."""
-
-    def __init__(self, workspace: Workspace, files_read: FilesRead, recorder: Recorder | None = None) -> None:
-        self._workspace = workspace
-        self._files_read = files_read
-        self._recorder = recorder or Recorder()
-        # Calls of one step may run in parallel, but not two edits of one file.
-        self._lock = threading.Lock()
-        self._approved: tuple[dict[str, Any], str] | None = None
-        """The newest arguments that somebody was asked about, and the diff that they saw."""
+    workspace: Workspace
+    files_read: FilesRead
+    recorder: Recorder = field(default_factory=Recorder)
+    # Calls of one step may run in parallel, but not two edits of one file.
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
+    _approved: tuple[dict[str, Any], str] | None = field(default=None, init=False)
+    """The newest arguments that somebody was asked about, and the diff that they saw."""
 
     def summarize(self, arguments: dict[str, Any]) -> str:
         return f"{self.name.removesuffix('_file')} {shown(str(arguments.get('path', '')))}"
 
     def needs(self, arguments: dict[str, Any]) -> Permission:
         try:
-            path = self._workspace.resolve(str(arguments.get("path") or ""))
+            path = self.workspace.resolve(str(arguments.get("path") or ""))
         except ToolError:
             return self.permission
-        return "execute" if why_asked(path.relative_to(self._workspace.root).parts) else self.permission
+        return "execute" if why_asked(path.relative_to(self.workspace.root).parts) else self.permission
 
     def approval(self, arguments: dict[str, Any]) -> Approval:
         asked = self._signature.read(arguments)
@@ -85,10 +84,10 @@ class _ChangingTool(TypedTool):
         if is_masked := has_unseen(diff):
             warnings.append(WRITTEN_OUT)
         name = str(arguments["path"])
-        if self._workspace.is_behind_link(name, change.path):
+        if self.workspace.is_behind_link(name, change.path):
             warnings.append(f"{shown(name)} leads through a link; {change.name} is written.")
         before = change.before.text if change.before else ""
-        inside = change.path.relative_to(self._workspace.root).parts
+        inside = change.path.relative_to(self.workspace.root).parts
         if why := why_asked(inside) or why_change_asked(inside, before, change.after):
             warnings.append(f"You are asked because {why}.")
         self._approved = _given(asked), diff
@@ -104,15 +103,15 @@ class _ChangingTool(TypedTool):
                 raise ToolError(f"{change.name} has changed just now; read it again", asks_to_read=True)
             data = (change.before or TextFile("")).encode(change.after)
             try:
-                with self._recorder.edit(change.path, data, self.name):
+                with self.recorder.edit(change.path, data, self.name):
                     data = self._saved_by_editor(change, data) or self._write(change, data)
             except FileExistsError:
                 raise ToolError(f"{change.name} exists by now; read it first", asks_to_read=True) from None
             except OSError as error:
                 raise ToolError(f"{change.name} cannot be written ({error.strerror})") from error
             # The written text counts as read, if the rest of the file did.
-            if change.before is None or self._files_read.is_known(change.path):
-                self._files_read.note(change.path, data)
+            if change.before is None or self.files_read.is_known(change.path):
+                self.files_read.note(change.path, data)
         summary = "new file, " + counts(diff) if change.before is None else counts(diff)
         return ToolOutcome(change.said, summary=summary, diff=_cut(diff))
 
@@ -122,7 +121,7 @@ class _ChangingTool(TypedTool):
             raise ToolError(
                 f"{change.name} has changes in the editor that are not saved; the person must save it first"
             )
-        with self._workspace.folder(change.path.parent, create=True) as folder:
+        with self.workspace.folder(change.path.parent, create=True) as folder:
             if change.facts is not None and _changed(change.facts, folder.stat(change.path.name)):
                 raise ToolError(f"{change.name} has changed just now; read it again", asks_to_read=True)
             write_file(folder, change.path.name, data, change.facts)
@@ -133,17 +132,17 @@ class _ChangingTool(TypedTool):
 
         An editor may change the text as it saves, such as its format. Then the file counts as changed since the read.
         """
-        editor, path = self._workspace.open_files, change.path
+        editor, path = self.workspace.open_files, change.path
         if editor is None or not can_save(change.before, change.after):
             return b""
-        with self._workspace.folder(path.parent, create=True):
+        with self.workspace.folder(path.parent, create=True):
             before = self._on_disk(path)
             if not editor.write(path, change.after):
                 return b""
         now = self._on_disk(path)
         if now == before and now != data:
             # It keeps the text to itself: saved by nca, it is on the disk and in the record.
-            with self._workspace.folder(path.parent) as folder:
+            with self.workspace.folder(path.parent) as folder:
                 write_file(folder, path.name, data, None if now is None else folder.stat(path.name))
             return data
         is_same = now is not None and says_the_same(now.decode("utf-8", "replace"), change.after)
@@ -151,7 +150,7 @@ class _ChangingTool(TypedTool):
 
     def _on_disk(self, path: Path) -> bytes | None:
         try:
-            with self._workspace.open_saved(path, path.name) as file:
+            with self.workspace.open_saved(path, path.name) as file:
                 return file.read(MAX_CHANGED_BYTES + 1)
         except NoSuchFile:
             return None
@@ -161,9 +160,9 @@ class _ChangingTool(TypedTool):
 
         Raises ToolError if it cannot be changed, or has changed since it was read.
         """
-        path = self._workspace.resolve_to_write(name)
+        path = self.workspace.resolve_to_write(name)
         try:
-            with self._workspace.open(path, name) as file:
+            with self.workspace.open(path, name) as file:
                 facts = os.fstat(file.fileno())
                 raw = file.read(MAX_CHANGED_BYTES + 1)
         except NoSuchFile:
@@ -174,16 +173,16 @@ class _ChangingTool(TypedTool):
             raise ToolError(f"{shown(name)} is a binary file ({facts.st_size:,} bytes)")
         if not facts.st_mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH):
             raise ToolError(f"{shown(name)} is read-only")
-        if self._files_read.is_known(path) and not self._files_read.is_current(path, raw):
+        if self.files_read.is_known(path) and not self.files_read.is_current(path, raw):
             raise ToolError(f"{shown(name)} has changed since it was read; read it again", asks_to_read=True)
         return path, TextFile.of(raw, shown(name)), facts
 
     def _why_unread(self, path: Path, name: str) -> str:
         """Why the file counts as not read, with what to do; "" if it was read."""
-        if self._files_read.is_forgotten(path):
+        if self.files_read.is_forgotten(path):
             return f"{shown(name)} was read before the conversation went back; read it again"
         unread = f"{shown(name)} was not read since the session was opened; read it first"
-        return "" if self._files_read.is_known(path) else unread
+        return "" if self.files_read.is_known(path) else unread
 
 
 def _given(arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -208,7 +207,7 @@ class WriteFile(_ChangingTool):
         if before is not None and (why := self._why_unread(file, path)):
             raise ToolError(why, asks_to_read=True)
         after = before.with_own_line_ends(content) if before else content
-        name = self._workspace.relative(file)
+        name = self.workspace.relative(file)
         lines = len(after.removesuffix("\n").split("\n")) if after else 0
         said = f"[{'written' if before else 'created'} {name}: {counted(lines, 'line')}]"
         return Change(name, file, before, facts, after, said)
@@ -223,19 +222,12 @@ class Edit(msgspec.Struct, forbid_unknown_fields=True):
     replace_all: bool = False
 
 
+@dataclass(eq=False)
 class EditFile(_ChangingTool):
-    name: ClassVar[str] = "edit_file"
+    """`is_small`: whether the model is a small one, which gives only the new code; asked at each call."""
 
-    def __init__(
-        self,
-        workspace: Workspace,
-        files_read: FilesRead,
-        recorder: Recorder | None = None,
-        is_small: Callable[[], bool] = lambda: False,
-    ) -> None:
-        """is_small: whether the model is a small one, which gives only the new code; asked at each call."""
-        super().__init__(workspace, files_read, recorder)
-        self._is_small = is_small
+    name: ClassVar[str] = "edit_file"
+    is_small: Callable[[], bool] = lambda: False
 
     async def call(
         self,
@@ -272,12 +264,12 @@ class EditFile(_ChangingTool):
         replace_all: bool = False,
         more_edits: Sequence[Edit] | None = None,
     ) -> Change:
-        if new_text is None or (old_text is None and (more_edits or not self._is_small())):
+        if new_text is None or (old_text is None and (more_edits or not self.is_small())):
             raise ToolError(f"missing argument {'old_text' if old_text is None else 'new_text'} (a string)")
         file, before, facts = self._current(path)
         if before is None:
             raise ToolError(f"there is no file {shown(path)}; write_file creates one")
-        name, why_unread = self._workspace.relative(file), self._why_unread(file, path)
+        name, why_unread = self.workspace.relative(file), self._why_unread(file, path)
         if why_unread and (old_text is None or replace_all or any(edit.replace_all for edit in more_edits or ())):
             raise ToolError(why_unread, asks_to_read=True)
         if old_text is None:

@@ -8,7 +8,7 @@ import io
 import os
 import stat
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, ClassVar
@@ -38,26 +38,21 @@ _LEAST_ROOM_BYTES = 200
 """Room for the notes above and below a page."""
 
 
+@dataclass(eq=False)
 class ReadFile(TypedTool):
+    """All but the workspace are asked at each call.
+
+    files_read  records reads
+    can_see     whether the model takes images
+    limits      of a result: a page ends with the last line that fits, so that it is never cut in its middle
+    """
+
     name: ClassVar[str] = "read_file"
     permission: ClassVar[Permission] = "read"
-
-    def __init__(
-        self,
-        workspace: Workspace,
-        files_read: FilesRead | None = None,
-        can_see: Callable[[], bool] = lambda: False,
-        limits: Callable[[], Limits] = Limits,
-    ) -> None:
-        """All but the workspace are asked at each call.
-
-        files_read  records reads
-        can_see     whether the model takes images
-        limits      of a result: a page ends with the last line that fits, so that it is never cut in its middle
-        """
-        self._workspace, self._limits = workspace, limits
-        self._files_read = files_read or FilesRead()
-        self._can_see = can_see
+    workspace: Workspace
+    files_read: FilesRead = field(default_factory=FilesRead)
+    can_see: Callable[[], bool] = lambda: False
+    limits: Callable[[], Limits] = Limits
 
     async def call(
         self,
@@ -70,7 +65,7 @@ class ReadFile(TypedTool):
             return await asyncio.to_thread(self._read, path, max(1, offset), min(max(1, limit), MAX_LINES))
         except IsDirectory:
             # Small models call read_file again and again, whatever an error says.
-            return await asyncio.to_thread(lambda: listing(self._workspace, self._workspace.resolve(path), path))
+            return await asyncio.to_thread(lambda: listing(self.workspace, self.workspace.resolve(path), path))
 
     def summarize(self, arguments: dict[str, Any]) -> str:
         line = f"read {shown(str(arguments.get('path', '')))}"
@@ -80,8 +75,8 @@ class ReadFile(TypedTool):
         return f"{line} lines {first}–{first + int(arguments.get('limit') or MAX_LINES) - 1}"
 
     def _read(self, name: str, offset: int, limit: int) -> ToolOutcome:
-        path = self._workspace.resolve_to_read(name)
-        with self._workspace.open(path, name) as file:
+        path = self.workspace.resolve_to_read(name)
+        with self.workspace.open(path, name) as file:
             size = os.fstat(file.fileno()).st_size
             head = file.read(8192)
             file.seek(0)
@@ -91,12 +86,12 @@ class ReadFile(TypedTool):
             if size <= MAX_CHANGED_BYTES:
                 # The shown and the recorded bytes must be the same, even if somebody writes meanwhile.
                 source = io.BytesIO(file.read(MAX_CHANGED_BYTES + 1))
-                self._files_read.note(path, source.getvalue())
+                self.files_read.note(path, source.getvalue())
             if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
                 source = io.BytesIO(source.read(MAX_UTF16_BYTES).decode("utf-16", "replace").encode())
             elif is_binary(head):
                 raise ToolError(f"{shown(name)} is a binary file ({size:,} bytes)")
-            limits = self._limits()
+            limits = self.limits()
             room = max(_LEAST_ROOM_BYTES, min(MAX_BYTES, limits.max_bytes) - _NOTES_BYTES)
             most_lines = max(1, min(limit, limits.max_lines - _NOTES_LINES))
             page = _page(source, offset, most_lines, room, count=size <= MAX_COUNTED_BYTES)
@@ -108,11 +103,11 @@ class ReadFile(TypedTool):
             raise ToolError(f"line {offset:,} of {shown(name)} is too far into the file to be read")
         if page.last < offset and offset > 1:
             raise ToolError(f"{shown(name)} has {counted(page.reached, 'line')}; line {offset:,} is past its end")
-        return _answer(self._workspace.relative(path), page, asked_last=offset + limit - 1)
+        return _answer(self.workspace.relative(path), page, asked_last=offset + limit - 1)
 
     def _image(self, file: BinaryIO, kind: str, name: str) -> ToolOutcome:
         size = os.fstat(file.fileno()).st_size
-        if not self._can_see():
+        if not self.can_see():
             unseen = "and the model takes none, as far as is known (model.images)"
             raise ToolError(f"{name} is an image ({kind}, {size:,} bytes), {unseen}")
         raw = file.read(MAX_IMAGE_BYTES + 1)

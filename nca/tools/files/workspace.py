@@ -16,6 +16,7 @@ import stat
 import unicodedata
 from collections.abc import Callable, Container, Sequence
 from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -30,6 +31,7 @@ NEAR_RATIO = 0.85
 """The likeness (difflib's ratio) from which one name may be meant for another."""
 
 
+@dataclass(eq=False)
 class Workspace:
     """Everything under `root`. In the folders `protected` nothing may be written.
 
@@ -40,21 +42,16 @@ class Workspace:
     reading  the rules about reading files; denied files are not opened, whoever asks
     """
 
-    def __init__(
-        self,
-        root: Path,
-        protected: Sequence[Path] = (),
-        readable: Callable[[], Sequence[Path]] = tuple,
-        attached: Container[Path] = (),
-        open_files: EditorFiles | None = None,
-        reading: Reading = ANY_READING,
-    ) -> None:
-        self.root = Path(os.path.realpath(root))
-        self._readable = readable
-        self._attached = attached
-        self.open_files = open_files
-        self.reading = reading
-        self._protected = [plain_parts(Path(os.path.realpath(path)).parts) for path in protected]
+    root: Path
+    protected: Sequence[Path] = ()
+    readable: Callable[[], Sequence[Path]] = tuple
+    attached: Container[Path] = ()
+    open_files: EditorFiles | None = None
+    reading: Reading = ANY_READING
+
+    def __post_init__(self) -> None:
+        self.root = Path(os.path.realpath(self.root))
+        self._unwritten = [plain_parts(Path(os.path.realpath(path)).parts) for path in self.protected]
 
     def resolve(self, name: str) -> Path:
         """The real path of a name, relative to the root or absolute. Raises ToolError if it is outside of the root."""
@@ -78,9 +75,9 @@ class Workspace:
 
     def _base(self, path: Path) -> Path:
         """The folder from which a file is opened."""
-        if path in self._attached and not path.is_relative_to(self.root):
+        if path in self.attached and not path.is_relative_to(self.root):
             return path.parent
-        folders = (Path(os.path.realpath(folder)) for folder in self._readable())
+        folders = (Path(os.path.realpath(folder)) for folder in self.readable())
         return next((folder for folder in folders if path.is_relative_to(folder)), self.root)
 
     def resolve_to_write(self, name: str) -> Path:
@@ -90,7 +87,7 @@ class Workspace:
             raise ToolError(f"{shown(name)} is a directory")
         inside = plain_parts(path.relative_to(self.root).parts)
         whole = plain_parts(path.parts)
-        if PROJECT_FOLDER in inside or any(whole[: len(folder)] == folder for folder in self._protected):
+        if PROJECT_FOLDER in inside or any(whole[: len(folder)] == folder for folder in self._unwritten):
             raise ToolError(f"{shown(name)} belongs to nca's own settings and data, which tools may not write")
         return path
 

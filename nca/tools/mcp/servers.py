@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Coroutine, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ Listed = tuple[str, str]
 """A tool as the model knows it: its server, and the digest of its listing."""
 
 
+@dataclass(eq=False)
 class Servers:
     """Nothing runs before `begin` or `join`, which may be called again.
 
@@ -33,19 +35,16 @@ class Servers:
     host       answers what they ask for
     """
 
-    def __init__(
-        self,
-        settings: Callable[[], McpSettings],
-        directory: Path,
-        can_see: Callable[[], bool],
-        emit: Listener,
-        recorder: Recorder | None = None,
-        host: Host | None = None,
-    ) -> None:
-        self.connections = tuple(Connection(server, directory, can_see, host) for server in settings().servers)
-        self._settings = settings
-        self._emit = emit
-        self._recorder = recorder
+    settings: Callable[[], McpSettings]
+    directory: Path
+    can_see: Callable[[], bool]
+    emit: Listener
+    recorder: Recorder | None = None
+    host: Host | None = None
+
+    def __post_init__(self) -> None:
+        servers = self.settings().servers
+        self.connections = tuple(Connection(one, self.directory, self.can_see, self.host) for one in servers)
         self._notified: set[str] = set()
         self._known: dict[str, Listed] = {}
         self.left_out: frozenset[str] = frozenset()
@@ -94,7 +93,7 @@ class Servers:
         tools: dict[str, McpTool] = {}
         for one in self.connections:
             for offer in one.listing.offers:
-                tool = McpTool(one.server, offer, one.call, self._recorder)
+                tool = McpTool(one.server, offer, one.call, self.recorder)
                 tools.setdefault(tool.name, tool)
         return list(tools.values())
 
@@ -103,7 +102,7 @@ class Servers:
         before, self.left_out = self.left_out, frozenset(names)
         if self.left_out and self.left_out != before:
             count = f"{len(self.left_out)} of {len(self._known)}"
-            self._emit(Notice(f"No room for {count} tools of MCP servers in this window; /mcp NAME shows which."))
+            self.emit(Notice(f"No room for {count} tools of MCP servers in this window; /mcp NAME shows which."))
 
     async def restart(self, name: str) -> Connection:
         """Restart a server. Its tools come with the next message. Raises UsageError."""
@@ -172,7 +171,7 @@ class Servers:
             return
         tasks = [asyncio.create_task(one) for one in waiting]
         try:
-            await asyncio.wait(tasks, timeout=self._settings().wait_seconds)
+            await asyncio.wait(tasks, timeout=self.settings().wait_seconds)
         finally:
             for task in tasks:
                 task.cancel()
@@ -189,7 +188,7 @@ class Servers:
                 continue
             counts = len(new.keys() - old.keys()), sum(new[key] != old[key] for key in new.keys() & old.keys())
             said = f"{counts[0]} new, {counts[1]} changed, {len(old.keys() - new.keys())} gone"
-            self._emit(Notice(f"The MCP server {name} has changed its tools: {said}. /mcp {name} shows them."))
+            self.emit(Notice(f"The MCP server {name} has changed its tools: {said}. /mcp {name} shows them."))
 
     def _notify_states(self) -> None:
         """Notify the person once of each server that failed or is slow to start."""
@@ -199,7 +198,7 @@ class Servers:
                 self._notified |= {name, f"{name} {one.reason}"}
                 failed = f"failed: {one.why.rstrip('.')}. /mcp shows more."
                 said = f"needs a login: /mcp login {name}" if one.needs_login else failed
-                self._emit(Notice(f"The MCP server {name} {said}"))
+                self.emit(Notice(f"The MCP server {name} {said}"))
             elif name in self.awaited:
                 self._notified.add(name)
-                self._emit(Notice(f"The MCP server {name} is still starting; its tools come with a later message."))
+                self.emit(Notice(f"The MCP server {name} is still starting; its tools come with a later message."))

@@ -7,7 +7,7 @@ import re
 import time
 from collections.abc import Callable, Iterable
 from contextlib import AsyncExitStack
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from nca.file_history import Recorder
 from nca.humanize import one_line
@@ -163,6 +163,7 @@ class Job:
         self._unread.drop()
 
 
+@dataclass(eq=False)
 class Jobs:
     """The jobs of one conversation, numbered from 1.
 
@@ -171,16 +172,12 @@ class Jobs:
     is_left  whether a message is in a branch that the person left: the model hears nothing of a job from there
     """
 
-    def __init__(
-        self,
-        say: Callable[[Job], None] = lambda _: None,
-        *,
-        head: Callable[[], int] = lambda: 0,
-        is_left: Callable[[int], bool] = lambda _: False,
-    ) -> None:
-        self._say, self._head, self._is_left = say, head, is_left
-        self._jobs: dict[int, Job] = {}
-        self._count, self._is_closed = 0, False
+    say: Callable[[Job], None] = lambda _: None
+    head: Callable[[], int] = lambda: 0
+    is_left: Callable[[int], bool] = lambda _: False
+    _jobs: dict[int, Job] = field(default_factory=dict, init=False)
+    _count = 0
+    _is_closed = False
 
     @property
     def all(self) -> tuple[Job, ...]:
@@ -189,7 +186,7 @@ class Jobs:
     @property
     def known(self) -> tuple[Job, ...]:
         """Those that the model started in the conversation as it is now."""
-        return tuple(job for job in self.all if not self._is_left(job.seq))
+        return tuple(job for job in self.all if not self.is_left(job.seq))
 
     async def start(
         self, runner: CommandRunner, command: str, *, argv: tuple[str, ...] | None, recorder: Recorder
@@ -202,7 +199,7 @@ class Jobs:
         recorded = AsyncExitStack()
         await recorded.enter_async_context(recorder.background(command))
         self._count += 1
-        job = self._jobs[self._count] = Job(self._count, command, runner, self._head())
+        job = self._jobs[self._count] = Job(self._count, command, runner, self.head())
         job.start(argv, recorded, self._has_ended)
         for old in [job for job in self.all if not job.is_running][: max(0, len(self._jobs) - MOST_KEPT)]:
             self._jobs.pop(old.number).drop()
@@ -211,7 +208,7 @@ class Jobs:
 
     def _has_ended(self, job: Job) -> None:
         if not self._is_closed:
-            self._say(job)
+            self.say(job)
 
     def find(self, number: int) -> Job:
         """A job that the model knows. Raises ToolError if there is no such job."""

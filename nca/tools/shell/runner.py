@@ -7,7 +7,7 @@ import os
 import shlex
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 
 from nca.config.paths import data_dir, user_config_file
@@ -105,6 +105,7 @@ def ending(ended: Ended, timeout_seconds: float) -> str:
     return f"[exit code {ended.exit_code}]" if ended.exit_code else ""
 
 
+@dataclass(eq=False)
 class CommandRunner:
     """Runs commands in `root`, or in the directory that the command before changed to.
 
@@ -115,30 +116,22 @@ class CommandRunner:
     terminal      an editor's, which shows the person what is run; commands in the sandbox do not run there
     """
 
-    def __init__(
-        self,
-        root: Path,
-        *,
-        settings: Callable[[], ToolSettings],
-        limits: Callable[[], Limits],
-        outputs: Callable[[], Path | None] = lambda: None,
-        env: Mapping[str, str] = os.environ,
-        stays_inside: bool = True,
-        terminal: EditorTerminal | None = None,
-    ) -> None:
-        self.root = Path(os.path.realpath(root))
-        self.directory = self.root
-        self._settings = settings
-        self._limits = limits
-        self._outputs = outputs
-        self._env = env
-        self._stays_inside = stays_inside
-        self._terminal = terminal
+    root: Path
+    _: KW_ONLY
+    settings: Callable[[], ToolSettings]
+    limits: Callable[[], Limits]
+    outputs: Callable[[], Path | None] = lambda: None
+    env: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    stays_inside: bool = True
+    terminal: EditorTerminal | None = None
+
+    def __post_init__(self) -> None:
+        self.root = self.directory = Path(os.path.realpath(self.root))
 
     def environment(self) -> dict[str, str]:
         """The whole environment of a command."""
-        settings = self._settings()
-        return command_environment(self._env, settings.environment, settings.variables)
+        settings = self.settings()
+        return command_environment(self.env, settings.environment, settings.variables)
 
     def check(self, command: str) -> None:
         """Raises ToolError, in one line, for a command that cannot be run here."""
@@ -168,11 +161,11 @@ class CommandRunner:
         on_interrupt     called with the output so far if it is cancelled; not for an editor's terminal, which keeps it
         """
         await asyncio.to_thread(self.check, command)
-        settings = self._settings()
+        settings = self.settings()
         limit = min(timeout_seconds or settings.timeout_seconds, settings.max_timeout_seconds)
         directory, captured = self.current_directory(), self.capture()
         start = self.starting(command, directory, argv)
-        terminal = self._terminal if argv is None and settings.sandbox == "off" else None
+        terminal = self.terminal if argv is None and settings.sandbox == "off" else None
         try:
             try:
                 if terminal is not None:
@@ -216,11 +209,11 @@ class CommandRunner:
         return start
 
     def capture(self) -> OutputCapture:
-        return OutputCapture(self._limits(), self._outputs())
+        return OutputCapture(self.limits(), self.outputs())
 
     async def finished(self, captured: OutputCapture) -> Output:
         """What was captured, without keys in its file."""
-        return await asyncio.to_thread(captured.finish, Redactor(known_secrets(self._env)).text)
+        return await asyncio.to_thread(captured.finish, Redactor(known_secrets(self.env)).text)
 
     def _go_to(self, before: Path, note: bytes) -> str:
         """Keep the directory in which the command ended; a note if it has changed."""
@@ -228,12 +221,12 @@ class CommandRunner:
         if not name.startswith("/") or not (reached := Path(os.path.realpath(name))).is_dir():
             self.directory = before
             return ""
-        if self._stays_inside and not reached.is_relative_to(self.root):
+        if self.stays_inside and not reached.is_relative_to(self.root):
             self.directory = before
             return f"[{shown(name)} is outside of the project; the next command runs in {self._name(before)} again]"
         self.directory = reached
         # A command that the person runs moves none of the model's.
-        which = "command" if self._stays_inside else "! command"
+        which = "command" if self.stays_inside else "! command"
         return "" if reached == before else f"[The next {which} runs in {self._name(reached)}]"
 
     def _name(self, directory: Path) -> str:
@@ -248,9 +241,9 @@ class CommandRunner:
         return str(shell)
 
     def _wrap(self, argv: tuple[str, ...], directory: Path) -> tuple[str, ...]:
-        if self._settings().sandbox == "off":
+        if self.settings().sandbox == "off":
             return argv
-        own = (data_dir(self._env), user_config_file(self._env).parent)
+        own = (data_dir(self.env), user_config_file(self.env).parent)
         return sandboxed(argv, root=self.root, directory=directory, environment=self.environment(), private=own)
 
 

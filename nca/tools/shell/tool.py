@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -24,24 +25,20 @@ _NUMBER = re.compile(r"(?m)^ *\d+\t")
 """The prefix of `cat -n` before each line."""
 
 
+@dataclass(eq=False)
 class Shell(TypedTool):
     """Runs command lines in the project. The runner keeps the working directory for the conversation."""
 
     name: ClassVar[str] = "shell"
     permission: ClassVar[Permission] = "execute"
 
-    def __init__(
-        self,
-        runner: CommandRunner,
-        recorder: Recorder | None = None,
-        files_read: FilesRead | None = None,
-        jobs: Jobs | None = None,
-    ) -> None:
-        self._runner = runner
-        self._recorder = recorder or Recorder()
-        self._files_read = files_read or FilesRead()
-        self._jobs = jobs or Jobs()
-        self._workspace = Workspace(runner.root)
+    runner: CommandRunner
+    recorder: Recorder = field(default_factory=Recorder)
+    files_read: FilesRead = field(default_factory=FilesRead)
+    jobs: Jobs = field(default_factory=Jobs)
+
+    def __post_init__(self) -> None:
+        self._workspace = Workspace(self.runner.root)
 
     async def call(
         self,
@@ -54,12 +51,12 @@ class Shell(TypedTool):
         middle and kept in a file. Prefer the other tools to read, search and edit files."""
         # For a command that only reads, exactly what was checked is what runs.
         argv = self._read_only_argv(command)
-        recorder = self._recorder if argv is None else Recorder()
+        recorder = self.recorder if argv is None else Recorder()
         if background:
-            job = await self._jobs.start(self._runner, command, argv=argv, recorder=recorder)
+            job = await self.jobs.start(self.runner, command, argv=argv, recorder=recorder)
             return await job.report()
         async with recorder.command(self.name) as recorded:
-            result = await self._runner.run(
+            result = await self.runner.run(
                 command,
                 argv=argv,
                 timeout_seconds=max(0, timeout_seconds),
@@ -84,12 +81,12 @@ class Shell(TypedTool):
     def approval(self, arguments: dict[str, Any]) -> Approval:
         typed = self._signature.read(arguments)
         command = typed["command"]
-        self._runner.check(command)
-        directory: Path = self._runner.directory
-        where = "" if directory == self._runner.root else f"It runs in {self._workspace.relative(directory)}."
+        self.runner.check(command)
+        directory: Path = self.runner.directory
+        where = "" if directory == self.runner.root else f"It runs in {self._workspace.relative(directory)}."
         how = "It runs in the background." if typed.get("background") else ""
         names = rule_names(
-            command, workspace=self._workspace, directory=directory, environment=self._runner.environment()
+            command, workspace=self._workspace, directory=directory, environment=self.runner.environment()
         )
         return Approval(
             command=unambiguous(command),
@@ -109,16 +106,16 @@ class Shell(TypedTool):
         texts = output, _NUMBER.sub("", output)
         for name in named:
             try:
-                path = self._workspace.resolve(str(self._runner.directory / name))
+                path = self._workspace.resolve(str(self.runner.directory / name))
                 with self._workspace.open(path, name) as file:
                     raw = file.read(MAX_CHANGED_BYTES + 1)
             except (ToolError, OSError):
                 continue  # an option or a number, say
             if any(readable(raw).rstrip("\n") in text for text in texts):
-                self._files_read.note(path, raw)
+                self.files_read.note(path, raw)
 
     def _read_only_argv(self, command: str) -> tuple[str, ...] | None:
-        runner = self._runner
+        runner = self.runner
         return read_only_argv(
             command, workspace=self._workspace, directory=runner.directory, environment=runner.environment()
         )
