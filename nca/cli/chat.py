@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from nca.cli.startup import (
     choose_model,
@@ -38,16 +38,21 @@ if TYPE_CHECKING:
 
 
 _NEEDED = (
-    *("nca.terminal.app", "nca.terminal.render.draw", "nca.terminal.render.sessions", "nca.sessions.store"),
-    *(
-        "nca.agent.conversation",
-        "nca.models.client",
-        "nca.tools.files.edit",
-        "nca.tools.shell.tool",
-        "nca.tools.fetch_url",
-    ),
+    *("nca.terminal.app", "nca.terminal.render.draw", "nca.terminal.render.sessions"),
+    *("nca.sessions.store", "nca.agent.conversation", "nca.models.client"),
 )
 """The slowest imports of `_opened`."""
+
+
+class _Asked(NamedTuple):
+    """The settings and the model of a chat, and what its command line asks for; `is_alone`: nca has written nothing."""
+
+    loaded: LoadedSettings
+    choice: Choice
+    wanted: WantedSession
+    message: str
+    rules: Sequence[PermissionRule]
+    is_alone: bool
 
 
 def open_chat(words: LoopArguments) -> int:
@@ -80,37 +85,29 @@ def open_chat(words: LoopArguments) -> int:
         has_screen=has_screen(loaded.settings.terminal),
     )
     # A download has written lines.
-    return asyncio.run(_chat(loaded, choice, wanted, message, rules, is_alone=is_alone and choice is chosen))
+    return asyncio.run(_chat(_Asked(loaded, choice, wanted, message, rules, is_alone and choice is chosen)))
 
 
-async def _chat(
-    loaded: LoadedSettings,
-    choice: Choice,
-    wanted: WantedSession,
-    message: str,
-    rules: Sequence[PermissionRule],
-    *,
-    is_alone: bool,
-) -> int:
+async def _chat(asked: _Asked) -> int:
     from nca.terminal.interrupts import Interrupts
     from nca.terminal.open_terminal import has_screen
 
-    settings, interrupts = loaded.settings, Interrupts()
+    settings, interrupts = asked.loaded.settings, Interrupts()
     if not has_screen(settings.terminal):
         _load()
-        return await _opened(loaded, choice, wanted, message, rules, None, interrupts)
+        return await _opened(asked, None, interrupts)
 
     from nca.terminal.input.first_prompt import FirstPrompt
 
     history_file = data_dir(os.environ) / "history" if settings.session.persist else None
     first = FirstPrompt(settings.terminal, Path.cwd(), history_file, interrupts)
     try:
-        first.be_quiet(is_alone=is_alone)
-        if wanted.is_new and not message and not _is_cut_off(loaded):
+        first.be_quiet(is_alone=asked.is_alone)
+        if asked.wanted.is_new and not asked.message and not _is_cut_off(asked.loaded):
             await _load_behind(first)
         else:
             _load()
-        return await _opened(loaded, choice, wanted, message, rules, first, interrupts)
+        return await _opened(asked, first, interrupts)
     finally:
         await first.close()
 
@@ -150,15 +147,7 @@ def _load() -> None:
     gc.enable()
 
 
-async def _opened(
-    loaded: LoadedSettings,
-    choice: Choice,
-    wanted: WantedSession,
-    message: str,
-    rules: Sequence[PermissionRule],
-    first: FirstPrompt | None,
-    interrupts: Interrupts,
-) -> int:
+async def _opened(asked: _Asked, first: FirstPrompt | None, interrupts: Interrupts) -> int:
     from contextlib import ExitStack, nullcontext
 
     from nca.agent.rewinding import FINISHING
@@ -167,6 +156,7 @@ async def _opened(
     from nca.terminal.open_terminal import open_terminal
     from nca.terminal.render.sessions import show_resumed
 
+    loaded, wanted = asked.loaded, asked.wanted
     output, reader = open_terminal(loaded.settings.terminal, first, interrupts)
     events = _HeldEvents(output.on_event)
     if _is_cut_off(loaded):
@@ -183,8 +173,8 @@ async def _opened(
                 earlier = await wanted.find(store, output)
         except Leave as leave:
             return leave.exit_code
-        conversation, choice = await open_chat_conversation(loaded, choice, store, events, earlier, reader)
-        conversation.approvals.session_rules += rules
+        conversation, choice = await open_chat_conversation(loaded, asked.choice, store, events, earlier, reader)
+        conversation.approvals.session_rules += asked.rules
         first_line, *lines = _first_lines(conversation, choice, is_first=is_first)
         output.title(first_line)
         for line in lines:
@@ -193,7 +183,7 @@ async def _opened(
             show_resumed(conversation, output, earlier.forked_from)
         events.release()
         models = (choice.model, *choice.alternatives)
-        return await ChatApp(conversation, output, reader, interrupts, models=models, first=message).run()
+        return await ChatApp(conversation, output, reader, interrupts, models=models, first=asked.message).run()
 
 
 def _first_lines(conversation: Conversation, choice: Choice, *, is_first: bool) -> list[str]:
