@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from functools import partial
 from importlib import util
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -335,12 +336,7 @@ def _version(distribution: str) -> str:
 
 def _numbers(version: str) -> tuple[int, ...]:
     """The leading numbers of a version: (1, 105, 3)."""
-    numbers = []
-    for piece in version.split("."):
-        if not piece.isdigit():
-            break
-        numbers.append(int(piece))
-    return tuple(numbers)
+    return tuple(map(int, takewhile(str.isdigit, version.split("."))))
 
 
 def _dotted(numbers: tuple[int, ...]) -> str:

@@ -4,9 +4,9 @@ Run as a file (python -P child.py), not as a module of nca: it imports nothing o
 directory can shadow its imports. It is a separate process because loading holds Python's lock for seconds, and because
 a crash of native code must not end the chat.
 
-Standard input carries one line of JSON (Parameters) and then stays open; when it is closed, the process exits, so it
-never outlives nca. Standard output carries one line of JSON: {"url": …} or {"error": …, "kind": …}. The output of
-native code goes to the log file.
+Standard input carries one line of JSON (process.py writes it there, because any user of the machine can read the
+arguments of a process) and then stays open; when it is closed, the process exits, so it never outlives nca. Standard
+output carries one line of JSON: {"url": …} or {"error": …, "kind": …}. The output of native code goes to the log file.
 """
 
 from __future__ import annotations
@@ -15,20 +15,7 @@ import json
 import os
 import signal
 import sys
-from typing import Any, TypedDict
-
-
-class Parameters(TypedDict):
-    """Sent over standard input, because any user of the machine can read the arguments of a process."""
-
-    model_path: str
-    alias: str
-    template: str
-    window_tokens: int
-    temperature: float
-    loop_penalty: float
-    api_key: str
-    log_path: str
+from typing import Any
 
 
 def main() -> None:
@@ -36,7 +23,7 @@ def main() -> None:
     # nca handles Ctrl-C.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     answer = _take_standard_output()
-    parameters: Parameters = json.loads(sys.stdin.readline())
+    parameters: dict[str, Any] = json.loads(sys.stdin.readline())
     _send_output_to(parameters["log_path"])
     try:
         server = _serve(parameters)
@@ -55,7 +42,7 @@ def main() -> None:
     os._exit(0)
 
 
-def _serve(parameters: Parameters) -> Any:
+def _serve(parameters: dict[str, Any]) -> Any:
     """Load the model and start the server. The settings are measured."""
     # Spinning threads fall from 120 to 5 tokens a second while another process is busy.
     os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
