@@ -54,14 +54,13 @@ _FEWEST_CHARS_IN_RECORD = 12
 class Searched(Protocol):
     """The archive's sources: the log and the current view, their store, and the window's budget."""
 
+    history: History
+    budget: Budget
+
     @property
     def store(self) -> Store: ...
     @property
     def session(self) -> Session: ...
-    @property
-    def history(self) -> History: ...
-    @property
-    def budget(self) -> Budget: ...
 
 
 class Archive:

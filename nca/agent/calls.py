@@ -185,20 +185,9 @@ class Calls:
         )
         parts = (TextPart(text), *said, *self._repeated(call, result, outcome.text, view_id), *outcome.media)
         self._window.append(msgspec.structs.replace(result, content=parts) if len(parts) > 1 else result)
-        shown_id, diff, printed = self._within + call.id, outcome.diff, outcome.printed
-        self._emit(
-            ToolFinished(
-                shown_id,
-                call.name,
-                outcome.is_error,
-                outcome.summary,
-                seconds,
-                diff,
-                printed,
-                is_interrupted,
-                outcome.printed_lines,
-            )
-        )
+        shown = outcome.diff, outcome.printed, is_interrupted, outcome.printed_lines
+        shown_id, is_error = self._within + call.id, outcome.is_error
+        self._emit(ToolFinished(shown_id, call.name, is_error, outcome.summary, seconds, *shown))
         for line in nested.notices:
             self._emit(Notice(line))
 

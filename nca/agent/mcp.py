@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from itertools import count
 from pathlib import Path
 
@@ -34,34 +36,30 @@ from nca.words import Words
 _MESSAGE_CHARS = 2_000
 
 
+@dataclass(eq=False)
 class ServerRequests:
     """The nca.tools.mcp.requests.Host of a conversation."""
 
-    def __init__(
-        self,
-        directory: Path,
-        window: Window,
-        models: Fallbacks,
-        spending: Spending,
-        approvals: Approvals,
-        emit: Listener,
-    ) -> None:
-        self._directory, self._window, self._models = directory, window, models
-        self._spending, self._approvals, self._emit = spending, approvals, emit
-        self._numbers = count(1)
+    directory: Path
+    window: Window
+    models: Fallbacks
+    spending: Spending
+    approvals: Approvals
+    emit: Listener
+    _numbers: Iterator[int] = field(default_factory=partial(count, 1), init=False)
 
     @property
     def roots(self) -> Sequence[Path]:
         """The working directory, and the folders that the settings add."""
-        added = self._window.settings.tools.readable
-        paths = (self._directory, *(self._directory / os.path.expanduser(one) for one in added))  # noqa: PTH111
+        added = self.window.settings.tools.readable
+        paths = (self.directory, *(self.directory / os.path.expanduser(one) for one in added))  # noqa: PTH111
         return tuple(dict.fromkeys(path.absolute() for path in paths))
 
     async def fill(self, server: str, message: str, fields: Sequence[Field]) -> Filled:
         """In a form, or field by field. A value that is not valid is asked again; Escape cancels."""
-        person = self._approvals.person
+        person = self.approvals.person
         question = f"The MCP server {server} asks: {_shown(message)}"
-        async with self._approvals.one_at_a_time:
+        async with self.approvals.one_at_a_time:
             if filled := await person.fill_form(question, fields):
                 return filled
             if refused := await self._refused(server, message, question, "answer"):
@@ -84,9 +82,9 @@ class ServerRequests:
 
     async def visit(self, server: str, message: str, url: str) -> Filled:
         """The whole address is shown before the browser opens it."""
-        person = self._approvals.person
+        person = self.approvals.person
         question = f"The MCP server {server} wants you to open {unambiguous(url, kept='')}\n{_shown(message)}"
-        async with self._approvals.one_at_a_time:
+        async with self.approvals.one_at_a_time:
             if visited := await person.open_page(question, url):
                 return visited
             if refused := await self._refused(server, message, question, "open it"):
@@ -95,7 +93,7 @@ class ServerRequests:
         return Filled("accept")
 
     async def sample(self, server: str, asked: Sampling) -> Sampled:
-        window, model = self._window, self._models.active
+        window, model = self.window, self.models.active
         system = [Message("system", clean_text(asked.system))] if asked.system else []
         messages = [*system, *asked.messages]
         tokens = window.meter.scaled(sum(map(window.history.message_tokens, messages)))
@@ -103,7 +101,7 @@ class ServerRequests:
         if tokens > budget:
             raise ToolError(f"the messages take {tokens:,} tokens; the model has room for {budget:,}")
         try:
-            self._spending.check()
+            self.spending.check()
         except NcaError as error:
             raise ToolError(str(error)) from error
         question = ApprovalAsked(
@@ -113,7 +111,7 @@ class ServerRequests:
             f"{server}: ask {model.facts.name}, {tokens:,} tokens",
             command=f"ask {model.facts.name} ({tokens:,} tokens):\n{_as_text(messages)}",
         )
-        if refusal := await self._approvals.refusal_of(question):
+        if refusal := await self.approvals.refusal_of(question):
             raise ToolError(refusal)
         request = ModelRequest(
             [message_to_dict(message) for message in messages],
@@ -122,17 +120,17 @@ class ServerRequests:
             window.settings.model.own_temperature if asked.temperature is None else asked.temperature,
         )
         try:
-            reply = await ask_beside(window, model, request, "sampling", self._emit)
+            reply = await ask_beside(window, model, request, "sampling", self.emit)
         except NcaError as error:
             raise ToolError(str(error)) from error
-        self._spending.warn()
+        self.spending.warn()
         return Sampled(clean_text(reply.message.text), model.facts.name, is_cut=reply.finish_reason == "length")
 
     async def _refused(self, server: str, message: str, question: str, yes: str) -> Filled | None:
         """None if the person continues. If nobody can be asked, it is declined, and a line says so."""
-        person = self._approvals.person
+        person = self.approvals.person
         if not person.can_choose:
-            self._emit(Notice(f"The MCP server {server} asked: {_shown(message)} Nobody can answer here: declined."))
+            self.emit(Notice(f"The MCP server {server} asked: {_shown(message)} Nobody can answer here: declined."))
             return Filled("decline")
         word = await person.choose(question, (("y", yes), ("n", "decline")))
         return {"y": None, "n": Filled("decline")}.get(word, Filled("cancel"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -46,48 +47,40 @@ class TaskInput:
         return bool(said)
 
 
+@dataclass(eq=False)
 class UserInput:
     """Appends messages; each is durable when the call returns.
 
     The person's own words stay as they are. Keys are redacted in the files that come along.
     """
 
-    def __init__(
-        self,
-        window: Window,
-        directory: Path,
-        redactor: Redactor,
-        emit: Listener,
-        files_read: FilesRead,
-        servers: Servers,
-        person: Person,
-        hooks: Hooks,
-    ) -> None:
-        self._window = window
-        self._directory = directory
-        self._redactor = redactor
-        self._emit = emit
-        self._files_read = files_read
+    window: Window
+    directory: Path
+    redactor: Redactor
+    emit: Listener
+    files_read: FilesRead
+    servers: Servers
+    person: Person
+    hooks: Hooks
+
+    def __post_init__(self) -> None:
         self._shared: list[Beside] = []
         self._went_along: list[Beside] = []
         """What waited for the newest message, whichever it would be."""
-        self._servers = servers
-        self._person = person
-        self._hooks = hooks
         self.begin_anew()
 
     def begin_anew(self) -> None:
         """Continue from the current view: the session was opened, or the person went back in it."""
         self._take_view()
-        self._files_read.forget()
+        self.files_read.forget()
 
     def go_forward(self) -> None:
         """As `begin_anew`, when the person takes a rewind back: reads from before it count again."""
         self._take_view()
-        self._files_read.recall()
+        self.files_read.recall()
 
     def _take_view(self) -> None:
-        window = self._window
+        window = self.window
         shown = [entry.message for entry in window.history.visible()]
         self._reminders = Reminders(shown_injections(window.context.inject, shown))
         self._newest_view = window.session.views.current_id
@@ -97,7 +90,7 @@ class UserInput:
 
     def share(self, name: str, text: str, source: Source) -> None:
         """Attach a text to the next message, as a file of this name would be."""
-        self._shared.append(Beside(self._redactor.text(clean_text(name)), clean_text(text), source))
+        self._shared.append(Beside(self.redactor.text(clean_text(name)), clean_text(text), source))
 
     def begin(self) -> int:
         """A message is about to come. Returns how many texts go with it, whichever it is."""
@@ -116,7 +109,7 @@ class UserInput:
         again  what is sent next, if nothing else says that the newest message was not answered: it was not if this is
                the same, and the log has no whole answer to it
         """
-        window, history = self._window, self._window.history
+        window, history = self.window, self.window.history
         if again is not None and not self._is_tried_again(again):
             return
         self._taken_back = first = history.newest_user or 0
@@ -125,19 +118,19 @@ class UserInput:
             self._shared[:0] = self._went_along
 
     def _is_tried_again(self, said: Words) -> bool:
-        history = self._window.history
+        history = self.window.history
         first = history.newest_user or 0
         is_ended = is_answered(history) and not history.entries[-1].message.is_interrupted
         return not is_ended and first >= history.view.tail and merged(history.message(first).said) == merged(said)
 
     def _steps(self, first: int) -> list[Message]:
         """What followed a message, without an answer that broke off."""
-        since = [entry.message for entry in self._window.history.entries[first:]]
+        since = [entry.message for entry in self.window.history.entries[first:]]
         return since[:-1] if since and since[-1].is_interrupted else since
 
     async def admit(self, text: str) -> None:
         """Ask the hooks about a message; their additions are attached to it. Raises UsageError if one stops it."""
-        if said := await self._hooks.before_prompt(text):
+        if said := await self.hooks.before_prompt(text):
             self.share(HOOK, said, "tool")
 
     def enter(self, said: Words, attachments: Sequence[Path]) -> None:
@@ -148,25 +141,25 @@ class UserInput:
         """
         if not attachments and not self._shared and self._goes_on(said):
             return
-        measured = self._window.measure()
-        named = mentioned(said, self._directory, self._servers.names)
+        measured = self.window.measure()
+        named = mentioned(said, self.directory, self.servers.names)
         message = self._with_files(said, [*named, *(path.resolve() for path in attachments)], measured)
-        history = self._window.history
+        history = self.window.history
         # A message that the view no longer shows (after a clear) is not waiting for an answer.
         last = history.entries[-1] if history.head >= history.view.tail else None
         is_waiting = last is not None and last.message.role == "user" and merged(last.message.said) == merged(said)
         if is_waiting and not self._shared:
             return
-        tokens = self._window.meter.scaled(message_tokens(message))
-        if self._window.context.fit == "refuse" and tokens > measured.budget.budget_tokens:
+        tokens = self.window.meter.scaled(message_tokens(message))
+        if self.window.context.fit == "refuse" and tokens > measured.budget.budget_tokens:
             raise too_large(tokens, measured.budget)
-        self._window.append(with_reminders(message, self._due_reminders(measured)))
+        self.window.append(with_reminders(message, self._due_reminders(measured)))
         self._shared.clear()
         self._say_attached(message)
 
     def _goes_on(self, said: Words) -> bool:
         """Whether this is the message that was taken back, and its steps continue."""
-        window, history = self._window, self._window.history
+        window, history = self.window, self.window.history
         first, self._taken_back = self._taken_back, 0
         if not first or first != history.newest_user or merged(history.message(first).said) != merged(said):
             return False
@@ -179,8 +172,8 @@ class UserInput:
 
     async def goes_on(self, answer: str) -> bool:
         """Whether a hook has the model go on instead of ending its turn; then its words are appended."""
-        if said := await self._hooks.before_stop(answer):
-            self._window.append(Message("user", f"[a hook says: {said}]", source="nca"))
+        if said := await self.hooks.before_stop(answer):
+            self.window.append(Message("user", f"[a hook says: {said}]", source="nca"))
         return bool(said)
 
     async def enter_typed_ahead(self) -> None:
@@ -188,8 +181,8 @@ class UserInput:
 
         A file that cannot be attached is reported, and the text is appended without it.
         """
-        if said := await self._hooks.begun():
-            self._window.append(Message("user", f"[a hook says: {said}]", source="nca"))
+        if said := await self.hooks.begun():
+            self.window.append(Message("user", f"[a hook says: {said}]", source="nca"))
         queued = self._queued()
         text = text_of(queued)
         if not text:
@@ -197,52 +190,52 @@ class UserInput:
         try:
             await self.admit(text)
         except UsageError as error:
-            self._emit(Notice(f"{error.message.rstrip('.')}. It was: {text}"))
+            self.emit(Notice(f"{error.message.rstrip('.')}. It was: {text}"))
             return
         try:
-            named = mentioned(queued, self._directory, self._servers.names)
-            message = self._with_files(queued, named, self._window.measure())
+            named = mentioned(queued, self.directory, self.servers.names)
+            message = self._with_files(queued, named, self.window.measure())
         except UsageError as error:
-            self._emit(Notice(str(error)))
+            self.emit(Notice(str(error)))
             message = user_message(queued)
         else:
             self._shared.clear()
-        self._window.append(message)
-        self._emit(MessageTaken(text))
+        self.window.append(message)
+        self.emit(MessageTaken(text))
         self._say_attached(message)
 
     def _queued(self) -> Words:
         """The lines typed while the turn runs, a blank line between two."""
         queued: Words = ()
-        for one in self._person.typed_ahead():
+        for one in self.person.typed_ahead():
             if text_of(one).strip():
                 queued = (*queued, *words("\n\n"), *one) if queued else one
         return queued
 
     def _with_files(self, said: Words, paths: Sequence[Path], measured: Measurement) -> Message:
         budget = file_token_budget(
-            self._window.budget.window_tokens,
+            self.window.budget.window_tokens,
             measured.used_tokens,
-            self._window.budget.reserve_tokens,
-            file_ratio=self._window.context.admission.file_ratio,
+            self.window.budget.reserve_tokens,
+            file_ratio=self.window.context.admission.file_ratio,
         )
         for path in paths:
-            if denial := self._window.state.reading(self._directory).denial(path):
+            if denial := self.window.state.reading(self.directory).denial(path):
                 raise UsageError(f"@{path.name} {denial}.", advice="Nothing was sent.")
-        raw_budget = int(budget / self._window.meter.calibration.ratio)
+        raw_budget = int(budget / self.window.meter.calibration.ratio)
         message = with_attachments(
             said,
             paths,
-            self._directory,
+            self.directory,
             raw_budget,
             shared=self._shared,
-            can_see=self._window.can_see,
-            files_read=self._files_read,
+            can_see=self.window.can_see,
+            files_read=self.files_read,
         )
         if not isinstance(message.content, tuple):
             return message
         parts = tuple(
-            msgspec.structs.replace(part, text=self._redactor.text(part.text))
+            msgspec.structs.replace(part, text=self.redactor.text(part.text))
             if isinstance(part, AttachmentPart)
             else part
             for part in message.content
@@ -250,25 +243,25 @@ class UserInput:
         return msgspec.structs.replace(message, content=parts)
 
     def _say_attached(self, message: Message) -> None:
-        for text in attached_lines(message, self._window.meter.scaled):
-            self._emit(Notice(text))
+        for text in attached_lines(message, self.window.meter.scaled):
+            self.emit(Notice(text))
 
     def _due_reminders(self, measured: Measurement) -> tuple[str, ...]:
-        inject = self._window.context.inject
+        inject = self.window.context.inject
         if not inject:
             return ()
         self._rearm_reminders(inject)
-        turn = self._window.history.turns + 1
+        turn = self.window.history.turns + 1
         used, usage = measured.used_tokens, measured.usage_ratio
         return self._reminders.due(inject, turn=turn, used_tokens=used, usage_ratio=usage)
 
     def _rearm_reminders(self, inject: Sequence[Injection]) -> None:
         """A threshold that usage fell below in a compaction since the last message may be crossed again."""
-        before, current = self._newest_view, self._window.session.views.current_id
+        before, current = self._newest_view, self.window.session.views.current_id
         if current <= before:
             return
         self._newest_view = current
-        for record in self._window.session.views.compactions():
+        for record in self.window.session.views.compactions():
             if record.view_after > before:
-                usage = record.tokens_after / self._window.budget.budget_tokens
+                usage = record.tokens_after / self.window.budget.budget_tokens
                 self._reminders.observe(inject, used_tokens=record.tokens_after, usage_ratio=usage)

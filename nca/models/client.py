@@ -6,7 +6,7 @@ import copy
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -102,6 +102,7 @@ _OPENAI = "https://api.openai.com/v1"
 __all__ = ["Delta", "Model", "ModelRequest", "OnDelta", "ProviderModel", "Reply", "warm"]
 
 
+@dataclass(eq=False, repr=False)
 class ProviderModel:
     """A model reached through litellm.
 
@@ -114,26 +115,20 @@ class ProviderModel:
     reports_reading  the endpoint is a llama.cpp server, which is asked to say how much of a request it has read
     """
 
-    def __init__(
-        self,
-        facts: ModelFacts,
-        settings: ModelSettings,
-        on_retry: OnRetry,
-        *,
-        wire_name: str = "",
-        api_base: str = "",
-        api_key: str = "",
-        reports_reading: bool = False,
-    ) -> None:
-        self.facts = facts
+    facts: ModelFacts
+    settings: ModelSettings
+    on_retry: OnRetry
+    _: KW_ONLY
+    wire_name: str = ""
+    api_base: str = ""
+    api_key: str = ""
+    reports_reading: bool = False
+
+    def __post_init__(self) -> None:
         self.limits = ""
-        self._reports_reading = reports_reading
-        self._settings = settings
-        self._on_retry = on_retry
-        self._wire_name = wire_name or facts.name
-        self._api_base = api_base or settings.api_base
-        self._api_key = api_key
-        self._route = direct_route(self._wire_name, api_base=self._api_base, api_key=api_key, env=os.environ)
+        self.wire_name = self.wire_name or self.facts.name
+        self.api_base = self.api_base or self.settings.api_base
+        self._route = direct_route(self.wire_name, api_base=self.api_base, api_key=self.api_key, env=os.environ)
         """None until litellm, if it is needed, says how to call the model."""
         self._http: ChatEndpoint | OpenAIClient | AnthropicClient | None = None
 
@@ -161,10 +156,10 @@ class ProviderModel:
                 if is_callers:
                     # on_delta raised: not the provider's error.
                     raise
-                raise explain(error, model=self.facts.name, api_base=self._api_base) from error
+                raise explain(error, model=self.facts.name, api_base=self.api_base) from error
 
-        most = self._settings.max_retries
-        return await with_retries(attempt, max_retries=most, may_retry=lambda: not handed_on, on_retry=self._on_retry)
+        most = self.settings.max_retries
+        return await with_retries(attempt, max_retries=most, may_retry=lambda: not handed_on, on_retry=self.on_retry)
 
     async def load(self) -> None:
         """Import what the first request needs. Raises ModelUnavailable, ModelNotFound."""
@@ -176,9 +171,9 @@ class ProviderModel:
     def endpoint(self) -> str:
         """The URL of the endpoint; "" if litellm chooses it."""
         way = self._route
-        if found := (way.api_base if way else self._api_base):
+        if found := (way.api_base if way else self.api_base):
             return found
-        is_openai = (way.provider if way else provider_of(self._wire_name)) == "openai"
+        is_openai = (way.provider if way else provider_of(self.wire_name)) == "openai"
         return (os.environ.get("OPENAI_BASE_URL") or _OPENAI) if is_openai else ""
 
     async def close(self) -> None:
@@ -191,13 +186,13 @@ class ProviderModel:
         """The route, for which litellm is imported if it is needed."""
         if self._route is None:
             self._route = litellm_route(
-                self._wire_name, api_base=self._api_base, api_key=self._api_key, env=os.environ, litellm=await warm()
+                self.wire_name, api_base=self.api_base, api_key=self.api_key, env=os.environ, litellm=await warm()
             )
         return self._route
 
     async def _attempt(self, way: Route, request: ModelRequest, hand_on: Callable[[list[Delta]], None]) -> Reply:
         """One request. The stream is always closed, so that the provider stops a cancelled answer."""
-        deadlines = Deadlines(self._settings, self.facts.name)
+        deadlines = Deadlines(self.settings, self.facts.name)
         assembler = Assembler()
         stream = await deadlines.within(self._stream(way, request))
         self.limits = limits_of(stream.headers) or self.limits
@@ -231,7 +226,7 @@ class ProviderModel:
             "api_base": way.api_base or None,
             "api_key": way.api_key or None,
             "client": self._http.client if self._http else None,
-            "num_ctx": self._settings.context_window or None if way.provider.startswith("ollama") else None,
+            "num_ctx": self.settings.context_window or None if way.provider.startswith("ollama") else None,
         }
         litellm = await warm()
         return LitellmStream(
@@ -240,24 +235,24 @@ class ProviderModel:
                 **{name: value for name, value in optional.items() if value is not None},
                 max_retries=0,
                 num_retries=0,
-                timeout=self._settings.total_seconds,
+                timeout=self.settings.total_seconds,
             )
         )
 
     def _body(self, request: ModelRequest, way: Route) -> dict[str, Any]:
         """The arguments for both routes: the request in OpenAI's words."""
-        temperature = self._settings.own_temperature if request.temperature is None else request.temperature
+        temperature = self.settings.own_temperature if request.temperature is None else request.temperature
         messages, tools = _sendable(request.messages, keeps_thoughts=way.keeps_thoughts), copy.deepcopy(request.tools)
-        if wants_marks(way.provider, self._wire_name):
+        if wants_marks(way.provider, self.wire_name):
             mark(messages, tools, way.provider)
         thinking = self._reasoning(request, way, messages)
-        thinks = not way.is_direct and is_thinking(thinking, self._wire_name)
+        thinks = not way.is_direct and is_thinking(thinking, self.wire_name)
         optional = {
             "stream_options": {"include_usage": True} if way.asks_for_usage else None,
             "tools": tools or None,
             "max_tokens": request.max_output_tokens,
             "temperature": None if thinks else temperature,
-            "return_progress": True if self._reports_reading else None,
+            "return_progress": True if self.reports_reading else None,
         }
         given = {name: value for name, value in optional.items() if value is not None}
         return {"model": way.model, "messages": messages, "stream": True, **given, **thinking}
@@ -266,17 +261,17 @@ class ProviderModel:
         found = reasoning.arguments(
             request.reasoning,
             provider=way.provider,
-            name=self._wire_name,
-            is_own_endpoint=bool(self._api_base),
+            name=self.wire_name,
+            is_own_endpoint=bool(self.api_base),
             max_output_tokens=request.max_output_tokens,
         )
-        is_refused = not way.is_direct and is_thinking(found, self._wire_name) and not has_all_blocks(messages)
+        is_refused = not way.is_direct and is_thinking(found, self.wire_name) and not has_all_blocks(messages)
         # It continues without thinking until the turn ends.
         return {} if is_refused else found
 
     def _open(self, way: Route) -> ChatEndpoint | OpenAIClient | AnthropicClient | None:
         """The endpoint, or an HTTP client for litellm; None if it accepts none for this provider."""
-        seconds = self._settings.total_seconds
+        seconds = self.settings.total_seconds
         if way.is_direct:
             return ChatEndpoint(api_base=way.api_base, api_key=way.api_key, total_seconds=seconds)
         # Imports httpx and openai: only when first needed, like litellm.

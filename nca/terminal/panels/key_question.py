@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from prompt_toolkit.key_binding import KeyPress
@@ -147,6 +148,7 @@ def keys_line(keys: Sequence[KeyChoice], line: Text) -> Text:
 _MOST_REASON_CHARS = 400
 
 
+@dataclass(eq=False, kw_only=True)
 class ApprovalKeys(KeyQuestion[Answer]):
     """The keys that answer: y, s, a, e, n; m shows more. After n the person may type a reason, up to Enter.
 
@@ -162,20 +164,14 @@ class ApprovalKeys(KeyQuestion[Answer]):
     heading = "Allow it?"
     escape = "no, and stop"
 
-    def __init__(
-        self,
-        *,
-        rule: str = "",
-        show_more: Callable[[], None] = lambda: None,
-        lines_left: Callable[[], int] = lambda: 0,
-        stop: Callable[[], None] = lambda: None,
-        accept_edits: Callable[[], None] | None = None,
-    ) -> None:
-        self._rule = one_line(rule, 160)
-        self._show_more = show_more
-        self._lines_left = lines_left
-        self._stop = stop
-        self._accept_edits = accept_edits
+    rule: str = ""
+    show_more: Callable[[], None] = lambda: None
+    lines_left: Callable[[], int] = lambda: 0
+    stop: Callable[[], None] = lambda: None
+    accept_edits: Callable[[], None] | None = None
+
+    def __post_init__(self) -> None:
+        self.rule = one_line(self.rule, 160)
         self._chosen: Answer | None = None
         self._first = ""
         """The letter that was pressed last, if another key may continue with it: a choice, or m."""
@@ -183,7 +179,7 @@ class ApprovalKeys(KeyQuestion[Answer]):
 
     def take(self, key: KeyPress | None) -> Answer | None:
         if key is None or key.key == Keys.Escape:
-            self._stop()
+            self.stop()
             return None
         if self.is_typed:
             return self._take_reason(key)
@@ -194,16 +190,16 @@ class ApprovalKeys(KeyQuestion[Answer]):
         match letter := str(key.key).lower():
             case "y":
                 return self._take_choice(letter, Answer("once"))
-            case "s" if self._rule:
+            case "s" if self.rule:
                 return self._take_choice(letter, Answer("session"))
-            case "a" if self._rule:
+            case "a" if self.rule:
                 return self._take_choice(letter, Answer("always"))
-            case "e" if self._accept_edits is not None:
+            case "e" if self.accept_edits is not None:
                 return self._take_choice(letter, Answer("once"))
             case "m":
                 self._first = letter
-                if self._lines_left():
-                    self._show_more()
+                if self.lines_left():
+                    self.show_more()
             case "n":
                 # If other letters follow at once, it is the first of the reason: "no, use b.txt".
                 self._first, self.is_typed = letter, True
@@ -214,36 +210,36 @@ class ApprovalKeys(KeyQuestion[Answer]):
         return first
 
     def offered(self) -> Offered:
-        more = (("sa", self._rule), ("e", self._accept_edits), ("m", self._lines_left()))
+        more = (("sa", self.rule), ("e", self.accept_edits), ("m", self.lines_left()))
         keys = "yn" + "".join(letters for letters, is_so in more if is_so)
         return Offered(keys, ENTER if self._chosen is not None else self._first)
 
     def _take_choice(self, letter: str, answer: Answer) -> Answer | None:
-        if answer.choice != "always" and not self._lines_left():
+        if answer.choice != "always" and not self.lines_left():
             return self._given(letter, answer)
         self._first, self._chosen = letter, answer
         return None
 
     def _given(self, letter: str, answer: Answer | None) -> Answer | None:
-        if answer is not None and letter == "e" and self._accept_edits is not None:
-            self._accept_edits()
+        if answer is not None and letter == "e" and self.accept_edits is not None:
+            self.accept_edits()
         return answer
 
     def line(self) -> Text:
         if self.is_typed:
             return Text(f"No. Reason for the model (Enter sends it): {one_line(self._reason)}▏", style="notice")
-        left = self._lines_left()
-        about = {"once": "once", "session": f"this session: {self._rule}", "always": f"always here: {self._rule}"}
+        left = self.lines_left()
+        about = {"once": "once", "session": f"this session: {self.rule}", "always": f"always here: {self.rule}"}
         keys = [("m", f"shows more ({counted(left, 'line')} left)")] if left else []
         if self._chosen is not None:
             unseen = ", with the part not shown" if left else ""
             what = ALL_EDITS if self._first == "e" else about[self._chosen.choice]
             keys = [("Enter", what + unseen), *keys]
-        elif self._rule:
+        elif self.rule:
             keys += [("y", about["once"]), ("s", about["session"]), ("a then Enter", "always here")]
         else:
             keys += [("y", about["once"])]
-        if self._accept_edits is not None and self._chosen is None:
+        if self.accept_edits is not None and self._chosen is None:
             keys.append(("e", ALL_EDITS))
         return keys_line([*keys, ("n", "no"), ("Esc", self.escape)], Text(self.heading, style="notice"))
 
