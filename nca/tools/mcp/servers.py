@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass
@@ -167,15 +168,9 @@ class Servers:
         await asyncio.gather(*(one.stop() for one in self.connections), return_exceptions=True)
 
     async def _wait(self, *waiting: Coroutine[Any, Any, None]) -> None:
-        if not waiting:
-            return
-        tasks = [asyncio.create_task(one) for one in waiting]
-        try:
-            await asyncio.wait(tasks, timeout=self.settings().wait_seconds)
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self.settings().wait_seconds):
+                await asyncio.gather(*waiting, return_exceptions=True)
 
     def _notify_changes(self, listed: Mapping[str, Listed]) -> None:
         """Notify the person of servers that changed their tools since the model was told of them."""
