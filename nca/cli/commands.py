@@ -6,7 +6,8 @@ import shutil
 from collections.abc import Callable
 from enum import StrEnum
 from functools import cache, partial
-from typing import Annotated, Any
+from inspect import Parameter, Signature
+from typing import Annotated, Any, get_type_hints
 
 import typer
 from typer.core import TyperGroup
@@ -16,30 +17,26 @@ from nca import cli
 from nca.cli import bench, compact, config, doctor, flags, hooks, keys, mcp, models, run, serve, sessions, store
 from nca.cli.loop_arguments import LoopArguments
 
-_VALUES = {
-    "allow": "RULE",
-    "compact_threshold": "USAGE",
-    "config": "FILE",
-    "context_window": "TOKENS",
-    "fit": "cut|refuse",
-    "focus": "TEXT",
-    "format_name": "FORMAT",
-    "limit": "N",
-    "max_cost": "USD",
-    "max_steps": "N",
-    "out": "FILE",
-    "permission": "MODE",
-    "max_body_mb": "N",
-    "port": "N",
-    "store": "FILE",
-    "timeout": "SECONDS",
-    "tokens": "FILE",
-    "workers": "N",
-    "session": "ID",
-    "in_session": "ID",
-    "stream": "ndjson",
-    "summarizer": "MODEL",
-    "target": "SHARE",
+_WORDS = {
+    name: word
+    for word, names in {
+        "FILE": "config out store tokens",
+        "FORMAT": "format_name",
+        "ID": "session in_session",
+        "MODE": "permission",
+        "MODEL": "summarizer",
+        "N": "limit max_steps max_body_mb port workers",
+        "RULE": "allow",
+        "SECONDS": "timeout",
+        "SHARE": "target",
+        "TEXT": "focus",
+        "TOKENS": "context_window",
+        "USAGE": "compact_threshold",
+        "USD": "max_cost",
+        "cut|refuse": "fit",
+        "ndjson": "stream",
+    }.items()
+    for name in names.split()
 }
 """The word for an option's value in the help, if it is not the last word of the option's name."""
 
@@ -117,7 +114,7 @@ def _name_values(command: Any) -> None:
         if parameter.param_type_name == "argument":
             parameter.display_type_rich = _nothing
         elif parameter.metavar is None:
-            word = _VALUES.get(parameter.name, parameter.name.rpartition("_")[2].upper())
+            word = _WORDS.get(parameter.name, parameter.name.rpartition("_")[2].upper())
             parameter.metavar = "" if parameter.is_flag else word
 
 
@@ -146,34 +143,20 @@ def _nothing(ctx: object) -> str:
     return ""
 
 
-_TEXTS = "The first message, in quotes. With --resume, the session's ID stands before it."
-
-
-def loop(
-    texts: Annotated[
-        list[str] | None, typer.Argument(metavar="TEXT", help=_TEXTS, autocompletion=flags.sessions_to_resume)
-    ] = None,
-    model: flags.Model = None,
-    continue_: flags.Continue = False,
-    resume: Annotated[bool, typer.Option("--resume", "-r", help="Resume session ID, or pick one.")] = False,
-    compact_threshold: flags.CompactThreshold = None,
-    disable_compaction: flags.DisableCompaction = False,
-    context_window: flags.ContextWindow = None,
-    max_output_tokens: flags.MaxOutputTokens = None,
-    permission: flags.Permission = None,
-    allow: flags.Allow = None,
-    max_cost: flags.MaxCost = None,
-    trust: flags.Trust = False,
-    profile: flags.Profile = None,
-    plain: flags.Plain = False,
-    config: flags.Config = None,
-) -> int:
+def loop(**given: Any) -> int:
     """Open the chat. This is the default command."""
-    arguments = LoopArguments(**locals())
     from nca.cli.chat import open_chat
 
-    return open_chat(arguments)
+    return open_chat(LoopArguments(**given))
 
+
+_HINTS = get_type_hints(LoopArguments, {"flags": flags}, include_extras=True)
+loop.__signature__ = Signature(  # type: ignore[attr-defined]  # Typer reads it
+    [
+        Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=_HINTS[name])
+        for name, default in LoopArguments._field_defaults.items()
+    ]
+)
 
 _COMMANDS: dict[str, Callable[..., Any] | typer.Typer] = {
     "loop": loop,

@@ -93,7 +93,10 @@ def trusts(*, by_flag: bool, asks: bool) -> TrustCheck:
 def ask_trust(what: TrustRequest, known: TrustStore) -> bool:
     """Show the settings, ask, and keep the answer until they change."""
     is_trusted = _ask(what)
-    _record(known, what, is_trusted=is_trusted)
+    try:
+        known.record(what, is_trusted=is_trusted)
+    except OSError as error:
+        print(f"nca: your answer cannot be saved ({error.strerror}). nca will ask again.", file=sys.stderr)
     return is_trusted
 
 
@@ -156,10 +159,3 @@ def _folded(line: str, columns: int) -> Iterator[str]:
     from nca.terminal.render.calls import folded
 
     return (row.plain for row in folded(Text(line), columns))
-
-
-def _record(known: TrustStore, what: TrustRequest, *, is_trusted: bool) -> None:
-    try:
-        known.record(what, is_trusted=is_trusted)
-    except OSError as error:
-        print(f"nca: your answer cannot be saved ({error.strerror}). nca will ask again.", file=sys.stderr)

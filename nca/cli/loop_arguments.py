@@ -7,27 +7,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from nca.cli import flags
 
 
 class LoopArguments(NamedTuple):
-    """The arguments of `nca loop`, by the names of its parameters; None if not given."""
+    """The arguments of `nca loop`, from which the command takes its parameters; None if not given."""
 
-    texts: Sequence[str] | None = None
-    model: str | None = None
-    continue_: bool = False
-    resume: bool = False
-    compact_threshold: str | None = None
-    disable_compaction: bool = False
-    context_window: str | None = None
-    max_output_tokens: str | None = None
-    permission: str | None = None
-    allow: Sequence[str] | None = None
-    max_cost: str | None = None
-    trust: bool = False
-    profile: str | None = None
-    plain: bool = False
-    config: Path | None = None
+    texts: flags.Texts = None
+    model: flags.Model = None
+    continue_: flags.Continue = False
+    resume: flags.Resume = False
+    compact_threshold: flags.CompactThreshold = None
+    disable_compaction: flags.DisableCompaction = False
+    context_window: flags.ContextWindow = None
+    max_output_tokens: flags.MaxOutputTokens = None
+    permission: flags.Permission = None
+    allow: flags.Allow = None
+    max_cost: flags.MaxCost = None
+    trust: flags.Trust = False
+    profile: flags.Profile = None
+    plain: flags.Plain = False
+    config: flags.Config = None
 
 
 _FLAGS = {f"--{name.rstrip('_').replace('_', '-')}": name for name in LoopArguments._fields if name != "texts"} | {

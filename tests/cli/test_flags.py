@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, get_type_hints
+from inspect import signature
+from typing import Any
 
 import pytest
 
@@ -14,12 +15,13 @@ from nca.cli.startup import settings_of
 from nca.config.layers import FLAGS, load
 from nca.config.schema import KEYS
 
-OWN = {"session", "as_json", "return"}
+OWN = {"session", "as_json"}
 """Of the same name and another meaning: `nca loop --resume ID` is an argument; --json says what its object holds."""
 
 
 def hints(command: Callable[..., Any]) -> dict[str, Any]:
-    return {name: hint for name, hint in get_type_hints(command, include_extras=True).items() if name not in OWN}
+    parameters = signature(command, eval_str=True).parameters
+    return {name: one.annotation for name, one in parameters.items() if name not in OWN}
 
 
 @pytest.mark.parametrize(("one", "other", "own"), [(loop, run, set()), (loop, compact, {"model"})])
