@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 
 from nca.errors import ModelNotFound, NcaError, ProviderError, sentence
 from nca.events import Listener, Notice
@@ -20,6 +21,7 @@ COOL_DOWN_SECONDS = 300.0
 """How long a provider that is down is left alone, because asking it costs a turn all its retries."""
 
 
+@dataclass(eq=False)
 class Fallbacks:
     """The models of one conversation, each opened when it is first needed.
 
@@ -29,18 +31,14 @@ class Fallbacks:
     use_facts  works with another model. Raises NcaError, and nothing has changed, if its window leaves no budget
     """
 
-    def __init__(
-        self,
-        first: Model,
-        open_named: Callable[[str], Awaitable[Model]],
-        use_facts: Callable[[ModelFacts], None],
-        emit: Listener,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self.first = first
-        self.active = first
-        self._open_named, self._use_facts = open_named, use_facts
-        self._emit, self._clock = emit, clock
+    first: Model
+    open_named: Callable[[str], Awaitable[Model]]
+    use_facts: Callable[[ModelFacts], None]
+    emit: Listener
+    clock: Callable[[], float] = time.monotonic
+
+    def __post_init__(self) -> None:
+        self.active = self.first
         self._opened: dict[str, Model] = {}
         self._failed: set[str] = set()
         self._first_again_at = 0.0
@@ -48,10 +46,10 @@ class Fallbacks:
     def begin_turn(self) -> None:
         """Go back to the first model after its cool-down."""
         self._failed.clear()
-        if self.active is self.first or self._clock() < self._first_again_at:
+        if self.active is self.first or self.clock() < self._first_again_at:
             return
         self._switch(self.first)
-        self._emit(Notice(f"{self.first.facts.name} is asked again."))
+        self.emit(Notice(f"{self.first.facts.name} is asked again."))
 
     async def take_over(self, error: ProviderError, names: Sequence[str]) -> bool:
         """Let the next of `names` answer instead of the active model; False if none can, or none should."""
@@ -60,7 +58,7 @@ class Fallbacks:
         down = self.active.facts.name
         self._failed.add(down)
         if self.active is self.first:
-            self._first_again_at = self._clock() + COOL_DOWN_SECONDS
+            self._first_again_at = self.clock() + COOL_DOWN_SECONDS
         for name in (*names, self.first.facts.name):
             if name in self._failed:
                 continue
@@ -68,10 +66,10 @@ class Fallbacks:
                 self._switch(await self.open(name))
             except NcaError as problem:
                 self._failed.add(name)
-                self._emit(Notice(f"{name} cannot take over: {problem.message}"))
+                self.emit(Notice(f"{name} cannot take over: {problem.message}"))
                 continue
             said = sentence(error.message)
-            self._emit(Notice(f"{said} {name} answers instead of {down}."))
+            self.emit(Notice(f"{said} {name} answers instead of {down}."))
             return True
         self._first_again_at = 0.0
         return False
@@ -79,7 +77,7 @@ class Fallbacks:
     def replace_first(self, model: Model) -> Model:
         """Go on with a model that the person chose. Returns the one before, for the caller to close."""
         before = self.first
-        self._use_facts(model.facts)
+        self.use_facts(model.facts)
         self.first = self.active = model
         self._first_again_at = 0.0
         return before
@@ -95,7 +93,7 @@ class Fallbacks:
         if name == self.first.facts.name:
             return self.first
         if name not in self._opened:
-            model = await self._open_named(name)
+            model = await self.open_named(name)
             if self._opened.setdefault(name, model) is not model:
                 # Two tasks opened it at the same time.
                 await model.close()
@@ -103,8 +101,8 @@ class Fallbacks:
 
     def _switch(self, model: Model) -> None:
         try:
-            self._use_facts(model.facts)
+            self.use_facts(model.facts)
         except NcaError:
-            self._use_facts(self.active.facts)
+            self.use_facts(self.active.facts)
             raise
         self.active = model
