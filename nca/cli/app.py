@@ -115,10 +115,21 @@ def _run_and_report(arguments: list[str]) -> int:
             return EXIT_BROKEN_PIPE
         return ending.code if isinstance(ending.code, int) else EXIT_FAILED
     except OSError as error:
-        if isinstance(error, FileNotFoundError) and not _has_directory():
-            _complain("The directory that you are in was deleted. Change to another one, for example with cd.")
-            return EXIT_FAILED
         return _write_failed(error)
+
+
+def _dispatch(arguments: list[str]) -> int:
+    """Run the command. `nca run` also writes its failure on standard output, in the format that was asked for."""
+    from nca.errors import NcaError
+
+    try:
+        return _call(arguments)
+    except NcaError as error:
+        if arguments[0] == "run":
+            from nca.cli.run import write_failure
+
+            write_failure(arguments[1:], error)
+        raise
 
 
 def _has_directory() -> bool:
@@ -173,7 +184,19 @@ def _write_failed(error: OSError) -> int:
     return write_error_exit_code(error)
 
 
-def _dispatch(arguments: list[str]) -> int:
+def _call(arguments: list[str]) -> int:
+    from nca.errors import NcaError
+
+    try:
+        return _parse_and_call(arguments)
+    except FileNotFoundError as error:
+        if _has_directory():
+            raise
+        advice = "Change to another one, for example with cd."
+        raise NcaError("The directory that you are in was deleted.", advice=advice) from error
+
+
+def _parse_and_call(arguments: list[str]) -> int:
     if os.environ.get(COMPLETE_VARIABLE):
         # A shell asks what could follow: no chat, whatever the arguments are.
         from typer.completion import completion_init  # type: ignore[attr-defined]  # where Typer itself takes it from
@@ -210,6 +233,7 @@ def _with_typer(arguments: list[str]) -> int:
     import typer
 
     from nca.cli.commands import build
+    from nca.errors import UsageError
     from nca.terminal.render.sanitize import one_line
 
     # Newer Typer bundles click, older Typer imports it: take the class from the error itself.
@@ -225,8 +249,7 @@ def _with_typer(arguments: list[str]) -> int:
         place = getattr(error, "ctx", None)
         command = place.command_path if place else _command_path(app, arguments)
         said = _in_english(one_line(error.format_message()), command, type(error).__name__)
-        _complain(f"{said} Try '{command} --help'.")
-        return EXIT_USAGE
+        raise UsageError(said, advice=f"Try '{command} --help'.") from error
     except typer.Abort:
         print("nca: interrupted.", file=sys.stderr)
         return EXIT_INTERRUPTED

@@ -116,6 +116,16 @@ def _name_values(command: Any) -> None:
         elif parameter.metavar is None:
             word = _WORDS.get(parameter.name, parameter.name.rpartition("_")[2].upper())
             parameter.metavar = "" if parameter.is_flag else word
+        if parameter.param_type_name == "option":
+            parameter.process_value = partial(_not_empty, parameter, parameter.process_value)
+
+
+def _not_empty(option: Any, process: Callable[[Any, Any], Any], context: Any, value: Any) -> Any:
+    """Refuse an empty value, as an unset variable of a script leaves it: it would silently be the default."""
+    is_given = context.get_parameter_source(option.name).name == "COMMANDLINE"
+    if is_given and "" in (value if isinstance(value, list | tuple) else (value,)):
+        raise typer.BadParameter("the value is empty", ctx=context, param=option)
+    return process(context, value)
 
 
 def _help(command: Any, draw: Callable[[Any, Any], None], context: Any, formatter: Any) -> None:

@@ -60,6 +60,8 @@ def parse(arguments: Sequence[str]) -> LoopArguments | None:
             name, value = "texts", word
         else:
             return None
+        if not value and name != "texts":
+            return None
         if name in _SEVERAL:
             found.setdefault(name, []).append(value)
         else:

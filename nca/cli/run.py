@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -64,27 +65,29 @@ def run(
     """Send one message and print the answer. Notices go to standard error."""
     import asyncio
 
+    given = settings_of(**locals())
+    if stream is not None and stream not in STREAMS:
+        raise UsageError(f"--stream: {stream!r} is not valid; valid: {', '.join(STREAMS)}.")
+    for one, other, are_both in (
+        ("--continue", "--session", continue_ and session is not None),
+        ("--json", "--stream", as_json and stream is not None),
+    ):
+        if are_both:
+            raise UsageError(f"{one} and {other} exclude each other.")
+    loaded = load_settings(given, config, trust=trust).with_default("context.fit", "refuse")
+    rules, message = rules_of(allow), _message(prompt)
+    return asyncio.run(_turn(loaded, message, rules, session, as_json, stream, continues=continue_))
+
+
+def write_failure(words: Sequence[str], error: NcaError) -> None:
+    """Print a failure in the format that the command line asks for, also where it cannot be parsed."""
     from nca.events import ErrorRaised
 
-    given = settings_of(**locals())
-    try:
-        if stream is not None and stream not in STREAMS:
-            raise UsageError(f"--stream: {stream!r} is not valid; valid: {', '.join(STREAMS)}.")
-        for one, other, are_both in (
-            ("--continue", "--session", continue_ and session is not None),
-            ("--json", "--stream", as_json and stream is not None),
-        ):
-            if are_both:
-                raise UsageError(f"{one} and {other} exclude each other.")
-        loaded = load_settings(given, config, trust=trust).with_default("context.fit", "refuse")
-        rules, message = rules_of(allow), _message(prompt)
-        return asyncio.run(_turn(loaded, message, rules, session, as_json, stream, continues=continue_))
-    except NcaError as error:
-        if stream in STREAMS:
-            _write_event(ErrorRaised(error.message, error.advice, error.exit_code))
-        elif as_json:
-            _write_json({"reason": "failed", "text": "", "error": _described(error)})
-        raise
+    options = words[: words.index("--")] if "--" in words else words
+    if any(f"--stream={stream}" in options or ("--stream", stream) in pairwise(options) for stream in STREAMS):
+        _write_event(ErrorRaised(error.message, error.advice, error.exit_code))
+    elif "--json" in options:
+        _write_json({"reason": "failed", "text": "", "error": _described(error)})
 
 
 def _message(prompt: str | None) -> CalledPrompt:

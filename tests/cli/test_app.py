@@ -67,6 +67,13 @@ def test_flags_without_a_command_are_the_chats(tmp_path: Path) -> None:
     assert "above 0 up to 1" in done.stderr
 
 
+@pytest.mark.parametrize("words", ["-m", "--model", "--model=", "loop --permission", "compact - --model", "run hi -m"])
+def test_an_empty_value_is_not_the_default(words: str, tmp_path: Path) -> None:
+    done = forked(*words.split(), *([] if words.endswith("=") else [""]), home=tmp_path)
+    assert done.returncode == 2
+    assert "the value is empty." in done.stderr
+
+
 def test_wrong_words_lead_to_the_help_of_their_command(tmp_path: Path) -> None:
     done = forked("config", "set", "context.auto", home=tmp_path)
     assert done.returncode == 2

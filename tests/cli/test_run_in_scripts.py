@@ -57,6 +57,12 @@ def test_json_says_why_a_turn_failed(provider: Provider, tmp_path: Path) -> None
         (("",), "The message is empty."),
         (("Hello", "-c", "--session", "x"), "--continue and --session exclude each other."),
         (("Hello", "--context-window", "x"), "--context-window"),
+        (("Hello", "--bogus"), "No such option: --bogus."),
+        (("Hello", "again"), "nca run takes no 'again'."),
+        (("Hello", "--session", ""), "'--session': the value is empty."),
+        (("Hello", "--session="), "'--session': the value is empty."),
+        (("Hello", "--config", ""), "'--config': the value is empty."),
+        (("Hello", "--allow", "shell", "--allow", ""), "'--allow': the value is empty."),
     ],
 )
 def test_what_cannot_begin_is_json_as_well(
