@@ -16,6 +16,8 @@ from nca.messages import Entry, Message, ToolCall
 
 CALLS_REMEMBERED = 4_096
 """The same calls are looked at by several stages of one compaction, and again by the next one."""
+RESULTS_REMEMBERED = 64
+"""Results that a stage compares earlier ones with: of each file the newest."""
 _WANTED = ("pattern", "query", "regex")
 """Arguments with the subject of a search; the place of the search says less."""
 NOT_RUN = "[not run:"
@@ -165,7 +167,12 @@ def read_of(call: ToolCall, result: Message, seq: int) -> FileUse | None:
 def says_no_more(text: str, later: str) -> bool:
     """Whether a later result has every line of this one, except for the line that says which page of a file it is."""
     said = text.partition("\n")[2] if PAGE.match(text) else text
-    return text == later or set(said.splitlines()) <= set(later.splitlines())
+    return text == later or _lines_in(later).issuperset(said.splitlines())
+
+
+@lru_cache(maxsize=RESULTS_REMEMBERED)
+def _lines_in(text: str) -> frozenset[str]:
+    return frozenset(text.splitlines())
 
 
 def is_cut_off(text: str) -> bool:

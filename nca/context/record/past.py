@@ -24,6 +24,8 @@ from nca.messages import Entry, Message, ToolCall
 
 FAR = 4_000
 """The newest messages, the only ones searched for all kinds but words: recall finds older ones."""
+AT_ONCE = 64
+"""Messages that are read at once."""
 VERSION_CHARS, VERSION_PARTS, VERSION_SHARE = 24, 3, 0.5
 """Two texts that share so many lines or sentences of at least so many characters, and so large a share of them, are
 versions of one. Two short answers to two questions may have a phrase in common."""
@@ -91,13 +93,13 @@ class Past:
 
     def backwards(self) -> Iterator[Entry]:
         for first, last in reversed(self.spans):
-            for seq in range(last, first - 1, -1):
-                yield self.history.entries[seq - 1]
+            for end in range(last, first - 1, -AT_ONCE):
+                yield from reversed(self.history.entries[max(first, end - AT_ONCE + 1) - 1 : end])
 
     def forwards(self) -> Iterator[Entry]:
         for first, last in self.spans:
-            for seq in range(first, last + 1):
-                yield self.history.entries[seq - 1]
+            for begin in range(first, last + 1, AT_ONCE):
+                yield from self.history.entries[begin - 1 : min(last, begin + AT_ONCE - 1)]
 
     def near(self) -> Iterator[Entry]:
         """The newest messages, newest first: as far back as anything but words is looked for."""

@@ -57,6 +57,7 @@ def _in_order(past: Past) -> Iterator[Subject]:
 
 def _said(past: Past, entries: Iterable[Entry]) -> Iterator[Subject]:
     for entry in entries:
-        is_possible = entry.message.role == "user" or isinstance(entry.message.content, tuple)
-        if is_possible and (said := past.said(entry.message)) is not None:
+        message = entry.message
+        is_possible = message.role == "user" or type(message.content) is tuple
+        if is_possible and (said := past.said(message)) is not None:
             yield said.subject(entry.seq)

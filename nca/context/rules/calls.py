@@ -96,7 +96,12 @@ def with_valid_arguments(messages: list[Message]) -> list[Message]:
 
 def is_valid(call: ToolCall) -> bool:
     """Whether providers take the call's name and arguments."""
-    return is_safe(call.name, LONGEST_NAME) and _is_object(call.arguments)
+    return _is_name(call.name) and _is_object(call.arguments)
+
+
+@lru_cache(maxsize=1_024)
+def _is_name(name: str) -> bool:
+    return is_safe(name, LONGEST_NAME)
 
 
 @lru_cache(maxsize=4_096)
@@ -114,7 +119,7 @@ def is_safe(text: str, chars: int) -> bool:
 
 def _repaired(call: ToolCall) -> ToolCall:
     name = call.name
-    if not is_safe(name, LONGEST_NAME):
+    if not _is_name(name):
         name = "".join(c if c in SAFE else "_" for c in name)[:LONGEST_NAME]
         name = name if name.strip("_-") else "tool"
     return msgspec.structs.replace(call, name=name, arguments=call.arguments if _is_object(call.arguments) else "{}")

@@ -50,13 +50,12 @@ def regular_spans(messages: Sequence[Message]) -> list[Span] | None:
         if last >= end or message.role != "assistant" or not (content is None or is_full(message)):
             return None
         for place, call in enumerate(calls, position + 1):
-            if not (is_valid(call) and _answers(messages[place], call.id)):
+            result = messages[place]
+            text = result.content
+            if result.role != "tool" or result.tool_call_id != call.id or type(text) is not str:
+                return None
+            if not (text.strip() and is_valid(call)):
                 return None
         spans.append((position, last))
         position = last + 1
     return spans
-
-
-def _answers(result: Message, call_id: str) -> bool:
-    text = result.content
-    return result.role == "tool" and result.tool_call_id == call_id and type(text) is str and bool(text.strip())

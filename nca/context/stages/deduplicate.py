@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -94,7 +95,9 @@ def _looked_for(draft: Draft) -> tuple[list[Superseded], list[FileUse]]:
             block = homes[use.seq]
             if later is None or block.is_locked:
                 continue
-            changed = any(use.seq < seq < later.seq for seq in writes.get(path, ()))
+            written = writes.get(path, [])
+            place = bisect_right(written, use.seq)
+            changed = place < len(written) and written[place] < later.seq
             text = (CHANGED if changed else POINTER).format(path=path, seq=use.seq)
             saved = draft.saving(block, use.seq, text)
             if saved > 0:
