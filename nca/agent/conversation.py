@@ -68,8 +68,8 @@ class Conversation:
         self.store, self.directory, self.session = self._window.store, parts.directory, self._window.session
         self.notified = notified
         """Notices that the person has had: none is shown twice in a chat."""
-        self._listeners, self._emit = listeners, listeners.emit
-        self._user_input, self._hooks, self._has_own_tools = parts.user_input, parts.hooks, has_own_tools
+        self._listeners, self._emit, self._has_own_tools = listeners, listeners.emit, has_own_tools
+        self._user_input, self._hooks = parts.user_input, parts.hooks
         self.memory, self.servers, self.beside = parts.memory, parts.servers, SideQuestions(parts)
         self.approvals, self.spending, self.toolbox = parts.approvals, parts.spending, parts.toolbox
         self.jobs, self.files = parts.jobs, parts.files
@@ -203,8 +203,7 @@ class Conversation:
         said = words(text, source) if isinstance(text, str) else text
         text = text_of(said)
         self.approvals.unanswered.clear()
-        turn = Turn(self._parts)
-        started = time.monotonic()
+        turn, started = Turn(self._parts), time.monotonic()
         self.spending.begin_turn()
         asked = self._window.history.head
         try:
@@ -319,13 +318,13 @@ class Conversation:
         """Change a setting for this session; returns its canonical name. Raises ConfigError; then nothing changed."""
         before, facts = self.loaded, self._window.facts
         self._window.use(before.with_value(name, value, "set in this chat"), facts)
-        known = canonical(name)
-        key = known.key if known else name
+        key = known.key if (known := canonical(name)) else name
         refusal = self._window.provider_side_refusal
         if refusal and key == "context.provider_side":
             self._window.use(before, facts)
             raise ConfigError(f"{key}: {refusal}.", advice="nca compacts here, as before.")
         self._parts.redactor.learn(secrets_of(self.loaded.settings))
+        self._parts.models.take_settings(self.loaded)
         return key
 
     def file_changed(self, loaded: LoadedSettings) -> None:

@@ -11,11 +11,12 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
+from nca.config.loaded import LoadedSettings
 from nca.errors import ModelNotFound, NcaError, ProviderError, sentence
 from nca.events import Listener, Notice
 from nca.models.catalog import ModelFacts
 from nca.models.failures import PassingFailure
-from nca.models.model import Model
+from nca.models.model import Model, TakesSettings
 
 COOL_DOWN_SECONDS = 300.0
 """How long a provider that is down is left alone, because asking it costs a turn all its retries."""
@@ -81,6 +82,12 @@ class Fallbacks:
         self.first = self.active = model
         self._first_again_at = 0.0
         return before
+
+    def take_settings(self, loaded: LoadedSettings) -> None:
+        """The next request of each model follows these settings."""
+        for model in (self.first, *self._opened.values()):
+            if isinstance(model, TakesSettings):
+                model.take_settings(loaded.for_model(model.facts.name).settings.model)
 
     async def close(self, *, keeps_first: bool = False) -> None:
         """Close every model, except the first if `keeps_first`."""

@@ -22,7 +22,7 @@ from nca.cli import flags
 from nca.cli.startup import load_settings, open_session_store, store_place
 from nca.cli.store import MUCH_UNUSED_BYTES, VACUUM, disk_parts
 from nca.config.paths import data_dir, project_config_file, user_config_file
-from nca.errors import ConfigError, NcaError, StoreDamaged
+from nca.errors import ConfigError, ModelNotFound, NcaError, StoreDamaged
 from nca.humanize import byte_size, counted, local_time
 from nca.terminal.render.sanitize import one_line
 
@@ -301,31 +301,45 @@ def _weights() -> Iterator[Finding]:
 def _model(*, probe: bool) -> Iterator[Finding]:
     """The model that `nca loop` would use, as far as is known without --probe."""
     from nca.models.choose import choose
-    from nca.models.providers import endpoint_of
+    from nca.models.providers import SPEAKS_OPENAI, endpoint_of, key_of, provider_of
 
     try:
         loaded = load_settings({}, None, remembers=True)
         settings = loaded.settings.model
         base, _ = endpoint_of("openai", settings.api_base, os.environ)
         if base and not settings.name:
-            yield _endpoint(base) if probe else Finding("model", "ok", f"from {base} (--probe lists its models)")
+            yield (
+                _endpoint(base, key_of("openai", os.environ)[1])
+                if probe
+                else Finding("model", "ok", f"from {base} (--probe lists its models)")
+            )
             return
         choice = choose(settings, os.environ, named_by=loaded.origin("model.name"), servers=())
     except NcaError:
         # Another check has reported it.
         return
     yield Finding("model", "ok", f"{choice.model}: {choice.why}")
+    if probe and choice.api_base and provider_of(choice.model) in SPEAKS_OPENAI:
+        yield _endpoint(choice.api_base, choice.api_key, wanted=choice.model)
 
 
-def _endpoint(base: str) -> Finding:
-    """The models that the configured endpoint lists."""
-    from nca.models.providers import key_of, list_models
+def _endpoint(base: str, key: str, *, wanted: str = "") -> Finding:
+    """The models that the configured endpoint lists, and whether the one that is wanted is among them."""
+    from nca.models.lookup import look_up
+    from nca.models.providers import list_models
 
-    key = key_of("openai", os.environ)[1]
-    if listed := list_models(f"{base.rstrip('/')}/models", api_key=key, seconds=_ENDPOINT_SECONDS):
+    listed = list_models(f"{base.rstrip('/')}/models", api_key=key, seconds=_ENDPOINT_SECONDS)
+    if not listed:
+        advice = "Check that it is running and the address (model.api_base, OPENAI_API_BASE)"
+        advice += "." if wanted else ", or name a model with -m."
+        return Finding("endpoint" if wanted else "model", "warn", f"{base} lists no models.", advice)
+    if not wanted:
         return Finding("model", "ok", f"{base} offers {', '.join(listed[:5])}")
-    advice = "Check that it is running and the address (model.api_base, OPENAI_API_BASE), or name a model with -m."
-    return Finding("model", "warn", f"{base} lists no models.", advice)
+    try:
+        look_up(wanted, base, key)
+    except ModelNotFound as error:
+        return Finding("endpoint", "warn", error.message, error.advice)
+    return Finding("endpoint", "ok", f"{base} offers {', '.join(listed[:5])}")
 
 
 def _version(distribution: str) -> str:

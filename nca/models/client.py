@@ -23,7 +23,7 @@ from nca.models.failures import OnRetry, with_retries
 from nca.models.litellm_import import warm
 from nca.models.lookup import without_provider
 from nca.models.model import Delta, Model, ModelRequest, OnDelta, Reply
-from nca.models.providers import PROVIDERS, SPEAKS_OPENAI, key_of, provider_of
+from nca.models.providers import PROVIDERS, SPEAKS_OPENAI, endpoint_of, key_of, provider_of
 from nca.models.reasoning import has_all_blocks, is_thinking
 from nca.models.stream import Deadlines, LitellmStream, limits_of
 
@@ -127,14 +127,30 @@ class ProviderModel:
     def __post_init__(self) -> None:
         self.limits = ""
         self.wire_name = self.wire_name or self.facts.name
+        self._own_base = self.api_base if self.api_base != self.settings.api_base else ""
+        """Where the model was found, which no setting says."""
         self.api_base = self.api_base or self.settings.api_base
         self._route = direct_route(self.wire_name, api_base=self.api_base, api_key=self.api_key, env=os.environ)
         """None until litellm, if it is needed, says how to call the model."""
         self._http: ChatEndpoint | OpenAIClient | AnthropicClient | None = None
+        self._left: list[ChatEndpoint | OpenAIClient | AnthropicClient] = []
+        """Connections of earlier settings, on which an answer may still come."""
+
+    def take_settings(self, settings: ModelSettings) -> None:
+        """The next request follows these settings. One that is sent goes on with those that it had."""
+        before, self.settings = self.settings, settings
+        if (before.api_base, before.total_seconds) == (settings.api_base, settings.total_seconds):
+            return
+        if before.api_base != settings.api_base:
+            by_environment = endpoint_of(provider_of(self.wire_name), "", os.environ)[0]
+            self.api_base = settings.api_base or self._own_base or by_environment
+            self._route = direct_route(self.wire_name, api_base=self.api_base, api_key=self.api_key, env=os.environ)
+        if self._http is not None:
+            self._left.append(self._http)
+            self._http = None
 
     async def ask(self, request: ModelRequest, on_delta: OnDelta) -> Reply:
         """One answer, streamed. See Model.ask."""
-        way = await self._routed()
         handed_on = 0
         is_callers = False
 
@@ -148,6 +164,7 @@ class ProviderModel:
             is_callers = False
 
         async def attempt() -> Reply:
+            way = await self._routed()
             try:
                 return await self._attempt(way, request, hand_on)
             except ProviderError:
@@ -178,9 +195,11 @@ class ProviderModel:
 
     async def close(self) -> None:
         """Close the connections; idempotent."""
-        endpoint, self._http = self._http, None
-        if endpoint is not None:
-            await endpoint.close()
+        left, self._left = [*self._left, self._http], []
+        self._http = None
+        for endpoint in left:
+            if endpoint is not None:
+                await endpoint.close()
 
     async def _routed(self) -> Route:
         """The route, for which litellm is imported if it is needed."""

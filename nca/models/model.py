@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 from urllib.parse import urlsplit
 
+from nca.config.schema import ModelSettings
 from nca.messages import Message, ResponseFacts, Server, Usage
 from nca.models.catalog import ModelFacts
 
@@ -96,6 +97,13 @@ class ReportsLimits(Protocol):
     """A model that reports the rest of its rate limits: `limits` is that of the last answer, or ""."""
 
     limits: str
+
+
+@runtime_checkable
+class TakesSettings(Protocol):
+    """A model that nca opened: its next request follows changed settings."""
+
+    def take_settings(self, settings: ModelSettings) -> None: ...
 
 
 @runtime_checkable

@@ -250,3 +250,25 @@ async def test_the_rest_of_the_turn_stays_with_who_took_over(tmp_path: Path) -> 
         "test-model",
         "test-model",
     ]
+
+
+@pytest.mark.parametrize("name", ["openai/first", "openai/gpt-5"])
+async def test_a_setting_of_the_model_acts_from_the_next_request(tmp_path: Path, name: str) -> None:
+    with Provider(in_order("One.", "Three.")) as here, Provider(in_order("Two.")) as there:
+        room = Room(tmp_path, here, **{"model.fallbacks": []})
+        conversation = await room.open(name)
+        assert (await conversation.send("1")).text == "One."
+        conversation.set("model.api_base", there.url)
+        conversation.set("model.temperature", 0.25)
+        conversation.set("model.max_output_tokens", 777)
+        assert (await conversation.send("2")).text == "Two."
+        conversation.set("model.api_base", here.url)
+        conversation.set("model.total_seconds", 60)
+        assert (await conversation.send("3")).text == "Three."
+        conversation.set("model.max_retries", 0)
+        conversation.set("model.api_base", "http://127.0.0.1:9/v1")
+        assert (await conversation.send("4")).reason == "failed"
+        await conversation.close()
+    assert (len(here.requests), len(there.requests)) == (2, 1)
+    if name == "openai/first":
+        assert (there.requests[0]["temperature"], there.requests[0]["max_tokens"]) == (0.25, 777)

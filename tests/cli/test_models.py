@@ -158,6 +158,23 @@ def test_doctor_asks_an_endpoint_where_that_is_wanted(home: Path, monkeypatch: p
     assert "lists no models" in found["detail"]
 
 
+def test_doctor_asks_the_endpoint_of_a_named_model_too(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Provider(models=("one", "two")) as provider:
+        monkeypatch.setenv("NCA_MODEL__API_BASE", provider.url)
+        monkeypatch.setenv("NCA_MODEL__NAME", "openai/two")
+        assert "endpoint" not in findings()
+        found = findings("--probe")
+        assert found["model"]["detail"].startswith("openai/two: ")
+        assert (found["endpoint"]["status"], found["endpoint"]["detail"]) == ("ok", f"{provider.url} offers one, two")
+        monkeypatch.setenv("NCA_MODEL__NAME", "openai/three")
+        found = findings("--probe")
+        assert found["endpoint"]["status"] == "warn"
+        assert "lists no model three" in found["endpoint"]["detail"]
+    found = findings("--probe")
+    assert found["endpoint"]["status"] == "warn"
+    assert "lists no models" in found["endpoint"]["detail"]
+
+
 def test_doctor_fails_on_broken_settings(home: Path) -> None:
     (Path.cwd() / ".nca").mkdir()
     (Path.cwd() / ".nca" / "config.toml").write_text("[context\n")

@@ -84,6 +84,12 @@ class EmbeddedModel:
         self._waiting: OnDelta = _drop
         """The waiters for the prefix that is read in advance: the first question comes after it."""
 
+    def take_settings(self, settings: ModelSettings) -> None:
+        """The next request follows these settings; the window stays, which the child process was started with."""
+        self._settings = _patient(settings, self.facts.window_tokens)
+        if self._client is not None:
+            self._client.take_settings(self._settings)
+
     @property
     def endpoint(self) -> str:
         """The URL of the child's server; "" before its first start."""

@@ -39,10 +39,6 @@ _OPTIONS = {
 }
 _KEEPS, _KEEPS_OWN = "; --save keeps it", "; nca config set --user keeps it"
 """How a value is kept: in the project's file, which may not hold each setting."""
-_OPENED_WITH = frozenset(
-    f"model.{name}" for name in ("api_base", "first_token_seconds", "idle_seconds", "total_seconds", "max_retries")
-)
-"""Settings with which a model is opened; the model that answers keeps those that it has."""
 
 
 class ConfigCommand(Command):
@@ -210,13 +206,11 @@ def _show_one(app: App, name: str) -> None:
 
 
 def _reach(app: App, key: str) -> str:
-    """How far a change reaches: to this chat, only to a model that is opened after it, or only to a later start."""
+    """How far a change reaches: to this chat, or only to a later start."""
     conversation = app.conversation
     model = one_line(conversation.model.facts.name)
     if KEYS[key].at_start:
         return "; this chat stays as it is, only a start reads it"
-    if key in _OPENED_WITH:
-        return f", for models opened from now on: /model {model} reopens this one"
     name = conversation.loaded.value(key)
     if key == "model.name" and name and name not in (model, model.partition("/")[2]):
         return f"; this chat stays with {model} (/model {one_line(name)} switches)"
