@@ -97,7 +97,8 @@ class ApprovalAsked(_Event, frozen=True):
     """A tool call waits for the user's approval. An ApprovalGiven for the same call always follows.
 
     path, command, diff and warning are shown to the user (see nca.tools.tool.Approval); subject is what a permission
-    rule for this call would name, "" if there can be none.
+    rule for this call would name, "" if there can be none. Of a list of commands, subjects are those of the rules that
+    the answer makes, one for each command, and subject has them all.
     """
 
     call_id: str
@@ -111,6 +112,7 @@ class ApprovalAsked(_Event, frozen=True):
     subject: str = ""
     directory: str = ""
     """Working directory of a command."""
+    subjects: tuple[str, ...] = ()
 
 
 class ApprovalGiven(_Event, frozen=True):

@@ -15,6 +15,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+import msgspec
+
 from nca.agent.hooks import Ruling
 from nca.agent.state import SessionState
 from nca.agent.window import Window
@@ -40,6 +42,8 @@ BY_HOOK = "[not run: a hook refused it: {reason}]"
 SHOWS_HIDDEN = "It searches files that a rule keeps from being read."
 AFTER_FAILURE = "[not run: {name} before it in the same message failed; call it again when that is right]"
 STOPPED = "[not run: the person stopped the turn]"
+WHOLE, PARTS = "write_file", "edit_file"
+"""What may write a file whole may change parts of it."""
 _PATH_ARGUMENTS = ("path", "file_path", "directory")
 
 
@@ -215,7 +219,7 @@ class Approvals:
             # Read inside the lock: the answer to one call of a reply may cover the next.
             rules = (*self._state.settings.permissions.allow, *self.session_rules)
             allowing = () if is_unclear or approval.is_masked else rules
-            if matching(allowing, call.name, _about(approval), self._place(approval)):
+            if self._is_allowed(allowing, call, approval):
                 return None
             return await self._ask(call, needed, approval, summary)
 
@@ -223,9 +227,12 @@ class Approvals:
         self, call: ToolCall, needed: Permission, approval: Approval, summary: str, *, is_by_rule: bool = False
     ) -> ToolOutcome | None:
         """is_by_rule: a rule asks about each such call, so the answer cannot become a rule that allows."""
-        subject = "" if is_by_rule or approval.is_masked else self._rule(call, approval).subject
+        rules = [] if is_by_rule or approval.is_masked else self._rules(call, approval)
+        subject = "; ".join(rule.subject for rule in rules)
         shown = approval.path, approval.command, approval.diff, approval.warning
         asked = ApprovalAsked(call.id, call.name, needed, summary, *shown, subject, approval.directory)
+        if len(rules) > 1:
+            asked = msgspec.structs.replace(asked, subjects=tuple(rule.subject for rule in rules))
         if approval.directory:
             await self._sandbox.before_command(is_asked=True)
         answer = await self._answer(asked)
@@ -239,8 +246,17 @@ class Approvals:
             word = f": {answer.word}" if answer.word else ""
             return ToolOutcome(DENIED, is_error=True, summary=f"not allowed{word}", typed=answer.word)
         if answer.choice != "once":
-            self._remember(self._rule(call, approval), for_good=answer.choice == "always")
+            for rule in rules:
+                self._remember(rule, for_good=answer.choice == "always")
         return None
+
+    def _is_allowed(self, rules: Sequence[PermissionRule], call: ToolCall, approval: Approval) -> bool:
+        """Whether a rule allows the call, or one each command of a list."""
+        place, steps = self._place(approval), [set(names) for names in approval.steps]
+        tools = (call.name, WHOLE) if call.name == PARTS and approval.path else (call.name,)
+        if any(matching(rules, tool, _about(approval), place) for tool in tools):
+            return True
+        return bool(steps) and all(matching(rules, call.name, names, place) for names in steps)
 
     def _remember(self, rule: PermissionRule, *, for_good: bool) -> None:
         if for_good:
@@ -252,9 +268,11 @@ class Approvals:
                 return
         self.session_rules.append(rule)
 
-    def _rule(self, call: ToolCall, approval: Approval) -> PermissionRule:
-        """The narrowest rule that covers the call: its path or subject, where it acts."""
-        return PermissionRule(call.name, approval.path or approval.subject, str(self._place(approval)))
+    def _rules(self, call: ToolCall, approval: Approval) -> list[PermissionRule]:
+        """The narrowest rules that cover the call: its path or subject, or each command of a list, where it acts."""
+        subjects = [names[0] for names in approval.steps] or [approval.path or approval.subject]
+        place = str(self._place(approval))
+        return [PermissionRule(call.name, subject, place) for subject in dict.fromkeys(filter(None, subjects))]
 
     def _place(self, approval: Approval) -> Path:
         """The place in which a rule holds: a command may run other code in another folder."""

@@ -19,7 +19,7 @@ from nca.events import ApprovalAsked, ApprovalGiven, Event, ToolFinished
 from nca.messages import Message, ToolCall
 from nca.sessions.store import Store
 from nca.testing.scripted import ScriptedModel
-from nca.tools.files.edit import WriteFile
+from nca.tools.files.edit import EditFile, WriteFile
 from nca.tools.files.reading_rules import FilesRead
 from nca.tools.files.workspace import Workspace
 from nca.tools.tool import Approval, Permission, ToolError, ToolOutcome, TypedTool
@@ -304,6 +304,26 @@ async def test_accepting_edits_covers_a_package_s_file_but_not_what_is_run_from_
     await room.open(*calls, person=person, toolbox=writing, agent__permission="accept-edits").send("Go")
     assert [asked.warning for asked in person.asked] == ["You are asked because it changes what package managers run."]
     assert json.loads((room.root / "package.json").read_text()) == package | {"version": "2"}
+
+
+async def test_who_may_write_a_file_whole_may_change_parts_of_it_and_no_other_file(room: Room) -> None:
+    workspace, read = Workspace(room.root), FilesRead()
+    calls = [
+        call("write_file", json.dumps({"path": "a.py", "content": "x = 1\n"})),
+        call("edit_file", json.dumps({"path": "a.py", "old_text": "x = 1", "new_text": "x = 2"})),
+        call("write_file", json.dumps({"path": "b.py", "content": "y = 1\n"})),
+        call("edit_file", json.dumps({"path": "b.py", "old_text": "y = 1", "new_text": "y = 2"})),
+        call("write_file", json.dumps({"path": "b.py", "content": "y = 3\n"})),
+    ]
+    person = Person(Answer("session"), Answer("once"), Answer("session"), Answer("deny"))
+    writing = Toolbox([WriteFile(workspace, read), EditFile(workspace, read)])
+    await room.open(*calls, person=person, toolbox=writing).send("Go")
+    assert [(asked.name, Path(asked.path).name) for asked in person.asked] == [
+        ("write_file", "a.py"),
+        ("write_file", "b.py"),
+        ("edit_file", "b.py"),
+        ("write_file", "b.py"),
+    ]
 
 
 MASKED = ("x = \u202e1", "pass\u200bword = 1", "if user == '\u0430dmin': pass", "\u3164 = 1", "a\u0301 \U000e0041")

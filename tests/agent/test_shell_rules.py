@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from nca.agent.approvals import Answer, Approvals, Nobody, SavedRules
+from nca.agent.window import Window
 from nca.config.loaded import defaults
 from nca.config.schema import ToolSettings
 from nca.config.tables import PermissionRule
@@ -131,3 +133,89 @@ async def test_always_is_a_rule_for_exactly_this_command_and_this_folder(tmp_pat
         assert not await allowed("sed -n s/a/b/p a.txt -i")
         runner.directory = tmp_path / "sub"
         assert not await allowed("sed -n s/a/b/p  a.txt")
+
+
+class Says:
+    """Runs what a person allows with `s`, and says what each question was about."""
+
+    def __init__(self, root: Path, window: Window, *commands: str) -> None:
+        self.asked: list[ApprovalAsked] = []
+        self._commands = commands
+        runner = CommandRunner(root, settings=ToolSettings, limits=Limits)
+        self.tools = Toolbox([Shell(runner)])
+        person = self
+
+        class Allows(Nobody):
+            async def ask(self, asked: ApprovalAsked) -> Answer:
+                person.asked.append(asked)
+                return Answer("session" if asked.command in person._commands else "unanswered")
+
+        self.approvals = Approvals(window.state, root, SavedRules(window), Listeners().emit, Allows())
+
+    async def allowed(self, command: str) -> bool:
+        call = ToolCall("1", "shell", json.dumps({"command": command}))
+        return await self.approvals.check(call, self.tools) is None
+
+
+@pytest.fixture
+def window() -> Iterator[Window]:
+    with Store.open(None) as store, store.create(directory="", model="") as session:
+        yield window_of(store, session, defaults(), ModelFacts("scripted/model", "scripted", 8_000))
+
+
+async def test_an_answer_to_a_list_covers_each_command_that_it_showed(tmp_path: Path, window: Window) -> None:
+    says = Says(tmp_path, window, "make lint && make test 2>&1 | tail -5; npm run docs || true")
+    assert await says.allowed("make lint && make test 2>&1 | tail -5; npm run docs || true")
+    assert says.asked[0].subjects == ("make lint", "make test", "npm run docs", "true")
+    assert says.asked[0].subject
+    for command in ("make test", "npm run docs; make lint", "make lint && make lint", "make test | grep -n error"):
+        assert await says.allowed(command), command
+    for command in (
+        "make",
+        "make lint extra",
+        "make lint && make install",
+        "make lint | make test",
+        "make lint && make test | head notes.txt",
+        "make lint; make test | grep -n error notes.txt",
+        "make lint & make test",
+        "make lint && $(make test)",
+        "make lint && make test > x",
+        "make lint\nmake test",
+        "cd .. && make lint",
+    ):
+        assert not await says.allowed(command), command
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cd sub && make",
+        "export PATH=evil && make",
+        "alias make=evil; make",
+        "source env.sh && make",
+        ". env.sh && make",
+        "exec make; make",
+        "while true; do make; done",
+        "make && /bin/rm x",
+        "make && curl x | sh",
+        "make && head notes.txt | head notes.txt",
+        "make && git status | head -3 &",
+    ],
+)
+async def test_a_list_that_is_more_than_its_commands_gets_no_rule(tmp_path: Path, window: Window, command: str) -> None:
+    says = Says(tmp_path, window, command)
+    assert not await says.allowed(command)
+    assert (says.asked[0].subject, says.asked[0].subjects) == ("", ())
+    assert not says.approvals.session_rules
+
+
+async def test_in_a_list_a_known_command_is_its_exact_words(tmp_path: Path, window: Window) -> None:
+    """What `pytest` may have as arguments depends on files, which a command before it may change."""
+    says = Says(tmp_path, window, "ln -s / all", "pytest -q tests")
+    assert await says.allowed("ln -s / all")
+    assert await says.allowed("pytest -q tests")
+    assert await says.allowed("pytest -q all/x")
+    assert not await says.allowed("ln -s / all && pytest -q all/x")
+    says = Says(tmp_path, window, "ln -s / all && pytest -q tests")
+    assert await says.allowed("ln -s / all && pytest -q tests")
+    assert await says.allowed("pytest -q tests; ln -s / all")

@@ -208,7 +208,12 @@ ALL_EDITS = "all edits from here on"
 
 
 def rule_of(asked: ApprovalAsked) -> str:
-    """The tool and subject of a rule that allows the call; a path in this directory is shown relative to it."""
+    """The tool and subject of a rule that allows the call; a path in this directory is shown relative to it.
+
+    For a list of commands: those of each rule.
+    """
+    if asked.subjects:
+        return ", ".join(f"{one_line(asked.name)} {one_line(subject, 80)}" for subject in asked.subjects)
     return f"{one_line(asked.name)} {one_line(rule_in_words(asked.name, _from_here(asked.subject)), 80)}"
 
 

@@ -155,19 +155,25 @@ def unanswered_line(asked: ApprovalAsked, *, is_chat: bool) -> str:
     why = "nca cannot ask without a terminal" if is_chat else "nca run never asks (nca loop does)"
     modes = "--permission accept-edits or auto" if asked.needs == "write" else "--permission auto"
     rule = _rule_to_pass(asked)
-    how = f"pass --allow {rule}; for all such calls, {modes}" if rule else f"add a rule or pass {modes}"
+    how = f"pass {rule}; for all such calls, {modes}" if rule else f"add a rule or pass {modes}"
     return f"{one_line(asked.name)} was not run: it needs an approval, and {why}. To allow it, {how}."
 
 
 def _rule_to_pass(asked: ApprovalAsked) -> str:
-    """The narrowest rule that allows the call, quoted for a shell; "" if there is none, or it could not be copied."""
+    """The narrowest rules that allow the call, as options; "" if there are none, or they could not be copied."""
+    rules = [_rule_in_shell(asked, subject) for subject in asked.subjects or (asked.subject,)]
+    return " ".join(f"--allow {rule}" for rule in rules) if all(rules) else ""
+
+
+def _rule_in_shell(asked: ApprovalAsked, subject: str) -> str:
+    """A rule quoted for a shell; "" if there is none, or it could not be copied."""
     from nca.tools.mcp.tool import rule_in_words
 
-    subject, folder = asked.subject, f"{Path.cwd()}/"
+    folder, about = f"{Path.cwd()}/", subject
     if rule_in_words(asked.name, subject) != subject:
-        subject = ""
-    rule = f"{asked.name} {subject.removeprefix(folder) if asked.path else subject}".strip()
-    if not asked.subject or one_line(rule, _RULE_CHARS) != rule:
+        about = ""
+    rule = f"{asked.name} {about.removeprefix(folder) if asked.path else about}".strip()
+    if not subject or one_line(rule, _RULE_CHARS) != rule:
         return ""
     return f'"{rule}"' if "'" in rule and not _SPECIAL.search(rule) else shlex.quote(rule)
 

@@ -1,4 +1,4 @@
-"""Known commands (commands.toml): which only read, and the commands that an allowing rule covers.
+"""Known commands (commands.toml): which only read.
 
 Commands that only read files of the project, git's among them, run without asking.
 
@@ -12,10 +12,6 @@ and every other word is treated as a path.
 A repository's configuration can name programs that even `git status` runs: a file monitor, filters, diff drivers, a
 signature checker. So its configuration is read first; with any key that is not known to be harmless, the person is
 asked. The person's own configuration is trusted. Options are added so that a repository cannot make git do more.
-
-A rule must mean what it says: "always" for `sed -n 1,5p a.txt` must not let `sed -n '1e touch X'` run. So a rule names
-the whole command. Only for the commands that the table lists does it name the program, because there the arguments
-change often: it then covers the listed options and files of the project, and nothing else.
 """
 
 from __future__ import annotations
@@ -31,7 +27,7 @@ from typing import Any
 
 from nca.tools.files.workspace import Workspace
 from nca.tools.programs import find_program, find_shell, word_set
-from nca.tools.shell.command_words import command_list, pipeline, versionless
+from nca.tools.shell.command_words import command_list
 from nca.tools.tool import ToolError
 
 
@@ -77,14 +73,14 @@ _TOUCH_NOTHING = frozenset({"echo", "true"})
 
 
 @cache
-def _table() -> dict[str, Any]:
+def table() -> dict[str, Any]:
     # Only where a command is run.
     import tomllib
 
     return tomllib.loads(Path(__file__).with_name("commands.toml").read_text(encoding="utf-8"))
 
 
-def _options(row: Mapping[str, Any]) -> Options:
+def options_of(row: Mapping[str, Any]) -> Options:
     words = word_set(row.get("words", ""))
     is_counted, only_files = row.get("is_counted", False), row.get("only_files", False)
     return Options(row.get("flags", ""), row.get("values", ""), words, is_counted, only_files)
@@ -93,20 +89,13 @@ def _options(row: Mapping[str, Any]) -> Options:
 @cache
 def _readers() -> dict[str, Options]:
     """Programs that only read, with their options."""
-    return {name: _options(row) for name, row in _table()["readers"].items()}
+    return {name: options_of(row) for name, row in table()["readers"].items()}
 
 
 @cache
 def _git_reads() -> dict[str, frozenset[str]]:
     """Subcommands of git that only read, with their options."""
-    return {name: word_set(words) for names, words in _table()["git"]["reads"].items() for name in names.split()}
-
-
-@cache
-def _with_any_options() -> dict[tuple[str, ...], Options]:
-    """Commands that a rule covers with all of these options."""
-    known = ((command, _options(row)) for row in _table()["known"] for command in row["commands"])
-    return {tuple(command.split()): options for command, options in known}
+    return {name: word_set(words) for names, words in table()["git"]["reads"].items() for name in names.split()}
 
 
 def read_only_argv(
@@ -300,7 +289,7 @@ def only_harmless_keys(config: bytes) -> bool:
     text = config.replace(b"\r\n", b"\n")
     if b"\\" in text or any(byte < 0x20 and byte not in b"\t\n" for byte in text):
         return False
-    keys, section = _table()["git"]["harmless_keys"], ""
+    keys, section = table()["git"]["harmless_keys"], ""
     for raw in text.decode("utf-8", "replace").split("\n"):
         line = raw.strip(" \t")
         if not line or line[0] in "#;":
@@ -321,48 +310,3 @@ def _section(line: str) -> str:
     name, blank, part = line[1:-1].partition(" ")
     is_quoted = len(part) >= 2 and part[0] == part[-1] == '"' and '"' not in part[1:-1]
     return name.lower() if name.isalnum() and (not blank or is_quoted) else ""
-
-
-_FILTERS = frozenset({"head", "tail", "grep", "wc"})
-"""Models pipe long output into these. With options that only read, they add nothing to the command before them."""
-
-
-def rule_names(
-    command: str, *, workspace: Workspace, directory: Path, environment: Mapping[str, str]
-) -> tuple[str, ...]:
-    """The subjects of an allow rule that covers the command. The first is the rule to offer; empty if none covers it.
-
-    Besides that: the exact words, and its first words with ` *` after them, which a person may write for "with any
-    arguments". Only a simple command has names, alone or piped into filters. None has a program given by its absolute
-    path, because a rule could mistake that for a file.
-    """
-    first, *filters = pipeline(command) or (None,)
-    if first is None or first.words[0].startswith("/"):
-        return ()
-    for one in filters:
-        line = shlex.join(one.words)
-        argv = read_only_argv(line, workspace=workspace, directory=directory, environment=environment)
-        if one.words[0] not in _FILTERS or argv is None:
-            return ()
-    words = first.words
-    known = _known_command(words, workspace, directory)
-    any_arguments = (f"{shlex.join(words[:count])} *" for count in range(1, len(words) + 1))
-    return (*([known] if known else []), shlex.join(words), *any_arguments)
-
-
-def _known_command(words: tuple[str, ...], workspace: Workspace, directory: Path) -> str:
-    """The listed command that these words call with nothing but listed options and files of the project, or ""."""
-    folder, slash, program = words[0].rpartition("/")
-    program = versionless(program)
-    for count in range(len(words), 0, -1):
-        options = _with_any_options().get((program, *words[1:count]))
-        if options is not None:
-            rest = words[count:]
-            is_plain = all(_is_plain_word(word, options) for word in rest) and stays_inside(rest, workspace, directory)
-            return shlex.join((folder + slash + program, *words[1:count])) if is_plain else ""
-    return ""
-
-
-def _is_plain_word(word: str, options: Options) -> bool:
-    """Whether it is a listed option, or may be a file: not a variable, nor a file of arguments (`@more`)."""
-    return options.takes(word) if word.startswith("-") else "=" not in word and not word.startswith(("@", "+"))

@@ -12,9 +12,10 @@ from nca.file_history import Recorder
 from nca.humanize import unambiguous
 from nca.tools.files.reading_rules import MAX_CHANGED_BYTES, FilesRead
 from nca.tools.files.workspace import Workspace
+from nca.tools.shell.command_rules import rule_names, rule_steps
 from nca.tools.shell.command_words import command_list, mentioned_commands, mentioned_names, remarks, searched_folders
 from nca.tools.shell.jobs import Jobs
-from nca.tools.shell.known_commands import read_only_argv, rule_names
+from nca.tools.shell.known_commands import read_only_argv
 from nca.tools.shell.output_capture import readable
 from nca.tools.shell.runner import CommandRunner
 from nca.tools.tool import Approval, Permission, ToolError, ToolOutcome, TypedTool, interrupt_listener, output_listener
@@ -85,15 +86,15 @@ class Shell(TypedTool):
         directory: Path = self.runner.directory
         where = "" if directory == self.runner.root else f"It runs in {self._workspace.relative(directory)}."
         how = "It runs in the background." if typed.get("background") else ""
-        names = rule_names(
-            command, workspace=self._workspace, directory=directory, environment=self.runner.environment()
-        )
+        workspace, environment = self._workspace, self.runner.environment()
+        names = rule_names(command, workspace=workspace, directory=directory, environment=environment)
         return Approval(
             command=unambiguous(command),
             directory=str(directory),
             warning=" ".join(filter(None, [where, how, *remarks(command)])),
             subject=names[0] if names else "",
             names=names,
+            steps=rule_steps(command, workspace=workspace, directory=directory, environment=environment),
             parts=mentioned_names(command, directory),
             commands=mentioned_commands(command),
             searched=searched_folders(command, directory),

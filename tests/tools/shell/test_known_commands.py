@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from nca.tools.files.workspace import Workspace
-from nca.tools.shell.known_commands import _table, rule_names
+from nca.tools.shell.command_rules import rule_names
+from nca.tools.shell.known_commands import table
 from tests.tools.shell_pairs import COVERED, UNCOVERED
 from tests.tools.shell_strings import SLY
 
@@ -58,7 +59,7 @@ def test_no_string_that_looks_harmless_is_covered_by_the_rule_for_another(root: 
 
 
 def test_every_listed_command_has_its_reason_and_is_offered(root: Path) -> None:
-    for known in _table()["known"]:
+    for known in table()["known"]:
         assert known["why"].endswith(".")
         for command in known["commands"]:
             assert names(command, root)[0] == command

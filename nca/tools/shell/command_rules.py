@@ -1,0 +1,110 @@
+"""What a permission rule for a command covers: one command of the shell, or each command of a list.
+
+A rule must mean what it says: "always" for `sed -n 1,5p a.txt` must not let `sed -n '1e touch X'` run. So a rule names
+the whole command. Only for the commands that commands.toml lists does it name the program, because there the arguments
+change often: it then covers the listed options and files of the project, and nothing else.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+from nca.tools.files.workspace import Workspace
+from nca.tools.programs import word_set
+from nca.tools.shell.command_words import command_list, pipeline, versionless
+from nca.tools.shell.known_commands import Options, options_of, read_only_argv, stays_inside, table
+
+_FILTERS = frozenset({"head", "tail", "grep", "wc"})
+"""Models pipe long output into these. With options that only read, they add nothing to the command before them."""
+
+
+@cache
+def _with_any_options() -> dict[tuple[str, ...], Options]:
+    """Commands that a rule covers with all of these options."""
+    known = ((command, options_of(row)) for row in table()["known"] for command in row["commands"])
+    return {tuple(command.split()): options for command, options in known}
+
+
+def rule_names(
+    command: str, *, workspace: Workspace, directory: Path, environment: Mapping[str, str]
+) -> tuple[str, ...]:
+    """The subjects of an allow rule that covers the command. The first is the rule to offer; empty if none covers it.
+
+    Besides that: the exact words, and its first words with ` *` after them, which a person may write for "with any
+    arguments". Only a simple command has names, alone or piped into filters. None has a program given by its absolute
+    path, because a rule could mistake that for a file.
+    """
+    first, *filters = pipeline(command) or (None,)
+    if first is None or first.words[0].startswith("/"):
+        return ()
+    for one in filters:
+        line = shlex.join(one.words)
+        argv = read_only_argv(line, workspace=workspace, directory=directory, environment=environment)
+        if one.words[0] not in _FILTERS or argv is None:
+            return ()
+    words = first.words
+    known = _known_command(words, workspace, directory)
+    any_arguments = (f"{shlex.join(words[:count])} *" for count in range(1, len(words) + 1))
+    return (*([known] if known else []), shlex.join(words), *any_arguments)
+
+
+def rule_steps(
+    command: str, *, workspace: Workspace, directory: Path, environment: Mapping[str, str]
+) -> tuple[tuple[str, ...], ...]:
+    """For commands joined by `&&`, `||` and `;`: of each what an allow rule may name, as in `rule_names`.
+
+    Empty if the list could do more than its commands one after the other: if one changes what the shell does with the
+    next, or if what a name means depends on files that one before may have changed. So a name is the exact words, and
+    filters read only what is piped into them.
+    """
+    stages = command_list(command) or ()
+    if all(stage.operator in ("|", "") for stage in stages):
+        return ()
+    found: list[tuple[str, ...]] = []
+    begin = 0
+    for end, stage in enumerate(stages, 1):
+        if stage.operator == "|":
+            continue
+        first, *filters = stages[begin:end]
+        begin = end
+        if first.words[0] in _understood_by_shell() or not all(_reads_only_its_input(one.words) for one in filters):
+            return ()
+        line = " | ".join(shlex.join(one.words) for one in (first, *filters))
+        names = rule_names(line, workspace=workspace, directory=directory, environment=environment)
+        exact = shlex.join(first.words)
+        if exact not in names:
+            return ()
+        found.append(names[names.index(exact) :])
+    return tuple(found)
+
+
+@cache
+def _understood_by_shell() -> frozenset[str]:
+    return word_set(table()["shell"]["own"])
+
+
+def _reads_only_its_input(words: tuple[str, ...]) -> bool:
+    """Whether a filter names no file: of its words that are neither options nor numbers, grep's pattern is one."""
+    named = [word for word in words[1:] if not word.startswith("-") and not word.isdigit()]
+    return len(named) <= (words[0] == "grep")
+
+
+def _known_command(words: tuple[str, ...], workspace: Workspace, directory: Path) -> str:
+    """The listed command that these words call with nothing but listed options and files of the project, or ""."""
+    folder, slash, program = words[0].rpartition("/")
+    program = versionless(program)
+    for count in range(len(words), 0, -1):
+        options = _with_any_options().get((program, *words[1:count]))
+        if options is not None:
+            rest = words[count:]
+            is_plain = all(_is_plain_word(word, options) for word in rest) and stays_inside(rest, workspace, directory)
+            return shlex.join((folder + slash + program, *words[1:count])) if is_plain else ""
+    return ""
+
+
+def _is_plain_word(word: str, options: Options) -> bool:
+    """Whether it is a listed option, or may be a file: not a variable, nor a file of arguments (`@more`)."""
+    return options.takes(word) if word.startswith("-") else "=" not in word and not word.startswith(("@", "+"))
