@@ -49,6 +49,10 @@ def run(
         str | None,
         typer.Option(help="ndjson: print every event as a line of JSON.", autocompletion=flags.one_of(lambda: STREAMS)),
     ] = None,
+    system: Annotated[
+        str | None,
+        typer.Option(metavar="TEXT", help="A system prompt in place of nca's own. Instructions and skills stay."),
+    ] = None,
     max_steps: Annotated[str | None, typer.Option(help="Stop after this many requests.")] = None,
     compact_threshold: flags.CompactThreshold = None,
     disable_compaction: flags.DisableCompaction = False,

@@ -48,6 +48,7 @@ FLAGS = MappingProxyType(
         "context.stages": "--stages",
         "agent.max_steps": "--max-steps",
         "agent.permission": "--permission",
+        "agent.system_prompt": "--system",
         "session.max_cost": "--max-cost",
         "terminal.plain": "--plain",
     }

@@ -153,3 +153,16 @@ def test_a_pipe_that_is_open_and_silent_is_named(provider: Provider, tmp_path: P
     os.close(writing)
     assert child.wait().stdout == "Done.\n"
     assert "1,2" in sent(provider)[0][1]
+
+
+def test_a_system_prompt_of_the_run_replaces_nca_s_own_and_leaves_the_project_s(
+    provider: Provider, tmp_path: Path
+) -> None:
+    (tmp_path / "AGENTS.md").write_text("Use tabs.\n")
+    assert run(provider, tmp_path, "Hello", "--system", "You are a poet.").returncode == 0
+    assert run(provider, tmp_path, "Hello").returncode == 0
+    mine, usual = (request["messages"][0]["content"] for request in provider.requests)
+    assert mine.startswith("You are a poet.\n")
+    assert "Use tabs." in mine
+    assert "You are a poet." not in usual
+    assert run(provider, tmp_path, "Hello", "--system", "").returncode == 2
