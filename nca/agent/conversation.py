@@ -356,6 +356,7 @@ class Conversation:
         """
         await self._compactor.close()
         await self.beside.close()
+        self._user_input.close()
         running = [job.name for job in self.jobs.all if job.is_running]
         await self.jobs.close()
         if running:

@@ -92,6 +92,11 @@ class UserInput:
         """Attach a text to the next message, as a file of this name would be."""
         self._shared.append(Beside(self.redactor.text(clean_text(name)), clean_text(text), source))
 
+    def close(self) -> None:
+        """Name what waited for a message that never came, such as a command's output: it is not stored."""
+        if self._shared:
+            self.emit(Notice(f"Not sent with a message, and not kept: {'; '.join(one.name for one in self._shared)}"))
+
     def begin(self) -> int:
         """A message is about to come. Returns how many texts go with it, whichever it is."""
         self._went_along = [*self._shared]

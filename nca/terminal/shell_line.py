@@ -1,7 +1,7 @@
 """Run `!command` in the chat: show its output as it runs, and add it to the next message.
 
 The output of `!!command` is not shared. Both run in the same environment as the model's commands, so no key is shown by
-mistake. A `cd` lasts for the person's next command.
+mistake. A `cd` lasts for the person's next command in the same session.
 """
 
 from __future__ import annotations
@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING
 from nca.errors import UsageError
 from nca.terminal.render.output import Output
 from nca.terminal.render.sanitize import LineSanitizer, one_line
+from nca.terminal.render.sessions import place
 from nca.terminal.session_switcher import SessionSwitcher
 
 if TYPE_CHECKING:
+    from nca.agent.conversation import Conversation
     from nca.tools.shell.runner import CommandResult, CommandRunner
 
 SHOWN_CHARS, SHOWN_LINES = 65_536, 1_000
@@ -30,6 +32,7 @@ class ShellLine:
         self._sessions = sessions
         self._output = output
         self._made: CommandRunner | None = None
+        self._made_for: Conversation | None = None
         self.was_found = True
         """Whether there was such a program the last time; one that ran and failed was found."""
 
@@ -44,15 +47,19 @@ class ShellLine:
         if "\n" in command:
             raise UsageError("A command after ! must be one line; nothing was run and nothing was sent.")
         conversation = self._sessions.conversation
-        shown = _Shown(self._output)
+        shown, runner = _Shown(self._output), self._runner()
+        directory = runner.current_directory()
+        where = "" if directory == runner.root else f"in {place(str(directory), runner.root)}"
+        if where:
+            self._output.notice(f"It runs {where}.")
         try:
-            result = await self._runner().run(command, on_output=shown.take)
+            result = await runner.run(command, on_output=shown.take)
         except ToolError as error:
             raise UsageError(f"!{one_line(command, 60)}: {error}.") from error
         shown.finish(result)
         self.was_found = result.ended is None or result.ended.exit_code not in _NOT_FOUND
         if is_shared:
-            conversation.share(f"$ {command}", result.report())
+            conversation.share(f"$ {command}{f'  ({where})' if where else ''}", result.report())
             self._output.notice("This goes with your next message.")
 
     def _runner(self) -> CommandRunner:
@@ -60,8 +67,9 @@ class ShellLine:
         from nca.context.admission import Limits
         from nca.tools.shell.runner import CommandRunner
 
-        if self._made is None:
-            sessions = self._sessions
+        sessions = self._sessions
+        if self._made is None or self._made_for is not sessions.conversation:
+            self._made_for = sessions.conversation
             self._made = CommandRunner(
                 sessions.conversation.directory,
                 settings=lambda: sessions.conversation.loaded.settings.tools,

@@ -51,6 +51,28 @@ async def test_what_it_said_goes_with_the_next_message(tmp_path: Path) -> None:
         assert stage.conversation.context.entries[2].message.content == "and now?"
 
 
+async def test_a_change_of_directory_is_shown_and_ends_with_the_session(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    with a_stage(tmp_path, ["Good.", "Fine."]) as stage:
+        line = ShellLine(stage.app.sessions, stage.app.output)
+        await line.run("!!cd sub")
+        assert "The next ! command runs in sub" in stage.take()
+        await line.run("!basename $PWD")
+        assert stage.take() == "sub\nIt runs in ./sub.\nThis goes with your next message.\n"
+        await stage.app.sessions.conversation.send("Where?")
+        sent = content_text(stage.app.sessions.conversation.context.entries[0].message.content)
+        assert '<file path="$ basename $PWD  (in ./sub)">\nsub\n</file>' in sent
+        stage.take()
+        await stage.app.sessions.start("")
+        stage.take()
+        await line.run("!basename $PWD")
+        assert stage.take() == f"{tmp_path.name}\nThis goes with your next message.\n"
+        await stage.app.sessions.start("")
+        assert "Not sent with a message, and not kept: $ basename $PWD" not in stage.take()
+        await stage.app.sessions.conversation.close()
+        assert "Not sent with a message, and not kept: $ basename $PWD" in stage.take()
+
+
 async def test_the_command_is_sent_whole_and_with_its_blanks(tmp_path: Path) -> None:
     command = f"""echo "$HOME"  "a  b" {"x" * 300}"""
     with a_stage(tmp_path, ["Good."]) as stage:
@@ -78,7 +100,7 @@ async def test_the_directory_is_the_persons_own(tmp_path: Path) -> None:
         await line.run("!!cd /")
         stage.take()
         await line.run("!!pwd")
-        assert stage.take() == "/\n"
+        assert stage.take() == "/\nIt runs in /.\n"
 
 
 @pytest.mark.parametrize("text", ["!", "!!", "!  ", "!ls\nrm x", "!a\0b", "!" + "x" * 200_000])
