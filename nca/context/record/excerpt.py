@@ -50,8 +50,8 @@ table's head stays with the first row: alone it says nothing."""
 SCANNED_CHARS = 200_000
 """The middle of a longer text is left out before it is read."""
 GAP, GAP_CHARS = "[…]", 4
-SHORTEST_PART_CHARS, LONGEST_WORD_CHARS = 12, 40
-"""Less of a part says nothing; a longer word is cut."""
+LEAST_SHARE, LONGEST_WORD_CHARS = 0.5, 40
+"""Less than half of a part says nothing; a longer word is cut."""
 TEXTS_REMEMBERED = 2_048
 _SENTENCE_END = re.compile(rf"(?:[{STOPS}{PAUSES}]\s+|[{UNSPACED_STOPS}]\s*)(?=(\S))")
 _RULE = "|:- \t"
@@ -74,10 +74,10 @@ def excerpt(text: str, tokens: int, style: Style = RESULT) -> str:
         begin, end = spans[place]
         left -= GAP_CHARS * (place - 1 not in kept and place + 1 not in kept)
         if end - begin > left:
-            end = _word_end(scanned, begin, begin + max(0, left))
-            is_said = end - begin >= SHORTEST_PART_CHARS and not scanned.startswith(ROW, begin)
+            cut = _word_end(scanned, begin, begin + max(0, left))
+            is_said = cut - begin >= LEAST_SHARE * (end - begin) and not scanned.startswith(ROW, begin)
             if is_said or not kept:
-                kept[place] = begin, end
+                kept[place] = begin, cut
             break
         kept[place] = begin, end
         left -= end - begin

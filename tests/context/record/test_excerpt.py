@@ -96,7 +96,7 @@ def test_what_was_said_begins_as_it_began() -> None:
 
 
 def test_a_list_keeps_the_beginning_of_each_item() -> None:
-    short = excerpt(PLAN, 200, TALK)
+    short = excerpt(PLAN, 210, TALK)
     assert all(f"{n}. Step {n}" in short for n in range(1, 9))
 
 
@@ -113,6 +113,16 @@ def test_a_cut_is_no_longer_than_asked(lines: list[str], style: Style, tokens: i
     text = "\n".join(lines)
     size = text_tokens(text)
     assert size <= tokens or len(excerpt(text, tokens, style)) <= len(text) * tokens / size + 2 * len(GAP)
+
+
+@given(st.lists(st.integers(3, 12), min_size=3, max_size=30), STYLES, st.integers(10, 300))
+def test_less_than_half_of_a_line_is_not_shown(words: list[int], style: Style, tokens: int) -> None:
+    """Except of the first, so that something is shown."""
+    lines = [" ".join(f"w{place}x{word}" for word in range(count)) for place, count in enumerate(words)]
+    kept = excerpt("\n".join(lines), tokens, style).splitlines()
+    shown = {line.partition("x")[0]: line.removesuffix(GAP).strip() for line in kept if line != GAP}
+    whole = {line.partition("x")[0]: line for line in lines}
+    assert len(shown) == 1 or all(2 * len(text) >= len(whole[name]) - 1 for name, text in shown.items())
 
 
 @pytest.mark.parametrize(

@@ -190,10 +190,10 @@ class Chat:
         return self.is_at_prompt() and has_arrived and self._sleeps()
 
     def _sleeps(self) -> bool:
-        """Whether no thread of the program wants to run."""
+        """Whether no thread of the program wants to run, or waits for a disk: it has not looked at a signal then."""
         with suppress(OSError):
             threads = [one.read_text() for one in Path(f"/proc/{self._child.pid}/task").glob("*/stat")]
-            return not any(one.rpartition(")")[2].split()[0] == "R" for one in threads)
+            return not any(one.rpartition(")")[2].split()[0] in "RD" for one in threads)
         return False
 
     def _is_among(self, kind: str, number: signal.Signals) -> bool:
