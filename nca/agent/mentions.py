@@ -250,14 +250,15 @@ def attached_lines(message: Message, tokens_of: Callable[[int], int]) -> Iterato
     for name, part in _attached(message):
         is_of_hook = name == HOOK
         what = "What a hook added" if is_of_hook else name
+        cost = f"about {tokens_of(part_tokens(part)):,} tokens"
         if isinstance(part, MediaPart) or not part.is_cut:
             size = "" if isinstance(part, MediaPart) else counted(len(part.text.splitlines()), "line")
             size = f"all {size}" if size and name in by_lines else size
             told = f"A hook added {size}" if is_of_hook else " · ".join(filter(None, (f"Attached {name}", size)))
-            whole.append(f"{told} · about {tokens_of(part_tokens(part)):,} tokens")
+            whole.append(f"{told} · {cost}")
         elif part.text:
             kept = len((part.text.rpartition(FILE_CUT)[0] or part.text).encode())
-            yield f"{what} was cut to fit: {kept:,} of {part.original_bytes:,} bytes."
+            yield f"{what} was cut to fit: {kept:,} of {part.original_bytes:,} bytes · {cost}"
         else:
             yield f"{what} was left out: there is no room for its {part.original_bytes:,} bytes."
     yield from whole[:MOST_NAMED]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,18 @@ async def test_what_goes_along_is_said_on_a_line_each(tmp_path: Path) -> None:
         *(f"Attached {name}" for name in names[:4]),
         "… and 2 more",
     ]
+
+
+async def test_what_is_left_of_a_cut_file_is_priced_too(tmp_path: Path) -> None:
+    room = Room(tmp_path)
+    (tmp_path / "big.log").write_text("a line of the log\n" * 4_000)
+    chat = room.open(["Fine."], facts=ModelFacts("scripted/model", "scripted", 8_000))
+    await chat.send("Look at @big.log")
+    (told,) = (event.message for event in room.of(Notice) if "big.log" in event.message)
+    said = re.fullmatch(r"big\.log was cut to fit: ([\d,]+) of 72,000 bytes · about ([\d,]+) tokens", told)
+    assert said is not None
+    kept, tokens = (int(one.replace(",", "")) for one in said.groups())
+    assert kept / 8 < tokens < kept / 2
 
 
 @pytest.mark.parametrize("word", ["@~nobody-of-this-name/x", "@" + "x" * 300, "@circle", "@a\0b"])
