@@ -91,4 +91,4 @@ class Meanwhile:
             logged()
 
         if not self._draw.between(show):
-            self._hint("It is shown below the part of the answer that is being written.")
+            self._hint("It is shown below the part that is being written.")

@@ -21,7 +21,7 @@ async def test_cost_tells_cache_turn_and_limit(tmp_path: Path) -> None:
     usage = Usage(1_000, 10, cache_read_tokens=600, cache_write_tokens=300, cost=0.25)
     with a_stage(tmp_path, [Reply(Message("assistant", "Hello."), usage)], session__max_cost=2) as stage:
         said = await stage.command("/cost")
-        assert "No request has been sent in this session yet. · limit $2.00" in said
+        assert "No request of this session has been answered yet. · limit $2.00" in said
         assert "price unknown" not in said
         await stage.conversation.send("Hi.")
         said = await stage.command("/cost")

@@ -133,7 +133,7 @@ class CostCommand(Command):
         models, purposes = conversation.spending.by_model(), conversation.spending.by_purpose()
         if not models:
             app.output.show(
-                Parted(" · ".join(filter(None, ("No request has been sent in this session yet.", _more(app)))))
+                Parted(" · ".join(filter(None, ("No request of this session has been answered yet.", _more(app)))))
             )
             return
         total = conversation.session.usage.totals()

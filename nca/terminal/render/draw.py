@@ -207,8 +207,11 @@ class Draw:
         """Show what waits. What is being drawn goes on below it."""
         drawn = self._answer, self._reasoning_stream, self._goes_on
         self._answer = self._reasoning_stream = None
-        while self._later:
-            self._later.pop(0)()
+        # Taken first: each show ends the stream, and so would show those behind it before itself.
+        later, self._later = self._later, []
+        for show in later:
+            self._section = self._section and "between"
+            show()
         self._answer, self._reasoning_stream, self._goes_on = drawn
         if self._answer:
             self._section = "answer"  # its next block parts itself from what is above

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Sequence
+from functools import partial
 
 import msgspec
 import pytest
@@ -163,6 +164,22 @@ def test_what_is_shown_between_parts_the_blocks_of_an_answer_and_tears_none() ->
         "The last one.",
     ]
     assert "" == shown[shown.index("the answer to a command") - 1] == shown[shown.index("the answer to a command") + 1]
+
+
+def test_what_waits_for_the_end_of_a_block_is_shown_in_its_order_each_by_itself() -> None:
+    async def screen() -> list[str]:
+        seen = Seen()
+        async with seen.draw.at_work("Thinking"):
+            seen.lines(TextDelta("One paragraph"))
+            for shown in ("the first", "the second"):
+                seen.draw.between(partial(seen.draw.show, shown))
+            seen.seconds += 1
+            seen.lines(TextDelta(" ends.\n\nMore"))
+            seen.draw.between(lambda: seen.draw.show("the third"))
+            return seen.lines(TextDelta(" text."), finished())
+
+    shown = [line.strip() for line in asyncio.run(screen())]
+    assert shown == ["", "One paragraph ends.", "", "the first", "", "the second", "", "More text.", "", "the third"]
 
 
 def test_what_is_shown_while_it_thinks_does_not_wait() -> None:
