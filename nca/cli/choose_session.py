@@ -64,9 +64,11 @@ class WantedSession:
             return latest_here(store, output.notice)
         if not self._is_resuming:
             return None
+        from nca.terminal.panels.session_loader import find_titled
+
         agent = _agent_named(self._session) if self._session else ""
         if self._session and not agent:
-            return store.find(self._session)
+            return find_titled(store, self._session)
         from nca.terminal.panels.offered_sessions import OtherSessions
 
         self._others = OtherSessions(os.environ, Path.home(), str(Path.cwd()), agent)

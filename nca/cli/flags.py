@@ -167,9 +167,9 @@ ExportFormat = Annotated[
         autocompletion=one_of(_formats_written),
     ),
 ]
-_TEXTS = "The first message, in quotes. With --resume, the session's ID stands before it."
+_TEXTS = "The first message, in quotes. With --resume, the session's ID or TITLE stands before it."
 Texts = Annotated[list[str] | None, typer.Argument(metavar="TEXT", help=_TEXTS, autocompletion=sessions_to_resume)]
-Resume = Annotated[bool, typer.Option("--resume", "-r", help="Resume session ID, or pick one.")]
+Resume = Annotated[bool, typer.Option("--resume", "-r", help="Resume the session of an ID or TITLE, or pick one.")]
 Continue = Annotated[bool, typer.Option("--continue", "-c", help="Continue the last session of this directory.")]
 CompactThreshold = Annotated[str | None, typer.Option(help="Compact from this usage on: 0.8, 80 or 80%.")]
 DisableCompaction = Annotated[bool, typer.Option("--disable-compaction", help="Never compact.")]

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import re
 import time
 from typing import TYPE_CHECKING
 
@@ -20,9 +19,9 @@ from nca.config.projects import ChosenModel, ChosenModels
 from nca.errors import ModelUnavailable, SessionNotFound
 from nca.models.choose import Choice, choice_of_session, choose, open_model
 from nca.models.reasoning import split_level
-from nca.terminal.panels.session_loader import resolve_lock
+from nca.terminal.panels.session_loader import find_titled, resolve_lock
 from nca.terminal.render.sanitize import one_line
-from nca.terminal.render.sessions import short_id, show_resumed, title
+from nca.terminal.render.sessions import short_id, show_resumed
 
 if TYPE_CHECKING:
     from nca.sessions import Store
@@ -100,35 +99,6 @@ def _called(info: SessionInfo, store: Store) -> str:
         if info.name and one_line(info.name) == info.name and store.find(info.name).id == info.id:
             return info.name
     return short_id(info.id)
-
-
-_CANDIDATES = 4
-_CANDIDATE_CHARS = 40
-
-
-def find_titled(store: Store, wanted: str) -> SessionInfo:
-    """The session with this id or name, or with this title, its beginning, or a word of it that no other title has.
-
-    Raises SessionNotFound, with the candidates where it could be several.
-    """
-    try:
-        return store.find(wanted)
-    except SessionNotFound:
-        said = " ".join(wanted.lower().split())
-        ways = (rf"{re.escape(said)}\Z", re.escape(said), rf".*\b{re.escape(said)}\b")
-        infos = store.list(limit=None)
-        for way in ways if said else ():
-            found = [info for info in infos if re.match(way, title(info).lower())]
-            if len(found) == 1:
-                return found[0]
-            if found:
-                named = (f"{short_id(info.id)} “{title(info, _CANDIDATE_CHARS)}”" for info in found[:_CANDIDATES])
-                more = " …" if len(found) > _CANDIDATES else ""
-                raise SessionNotFound(
-                    f"“{one_line(wanted, _NAME_CHARS)}” could be any of {', '.join(named)}{more}",
-                    advice="/resume ID, or more of the title, chooses one.",
-                ) from None
-        raise
 
 
 class SessionSwitcher:

@@ -134,18 +134,20 @@ def test_continue_and_resume_find_the_session(start: Callable[..., Tty]) -> None
     assert b"\x1b" not in tty.raw
 
 
-@pytest.mark.parametrize("words", [["hello you"], ["loop", "hello"], ["--resume", "greeting", "hello"]])
+@pytest.mark.parametrize(
+    "words", [["hello you"], ["loop", "hello"], ["--resume", "greeting", "hello"], ["--resume", "of the moon", "hello"]]
+)
 def test_a_message_on_the_command_line_is_the_first_of_the_chat(
     words: list[str], provider: Provider, tmp_path: Path
 ) -> None:
     with Store.open(tmp_path / "nca/data/sessions.db") as store, store.create(directory="/", model="m") as session:
         session.log.append([Message("user", "hi")])
-        session.rename("greeting")
+        session.rename("greeting of the moon")
     done = forked(*words, home=tmp_path, stdin="/help model\n", OPENAI_API_BASE=provider.url, OPENAI_API_KEY="k")
     assert done.returncode == 0
     answer, _, rest = done.stdout.partition(f"You said: {words[-1]}")
     assert (bool(rest), "/model" in answer) == (True, False)
-    assert ("Resuming “greeting”" in done.stderr) == ("--resume" in words)
+    assert ("Resuming “greeting of the moon”" in done.stderr) == ("--resume" in words)
 
 
 def test_a_message_on_the_command_line_is_shown_as_if_it_had_been_typed(start: Callable[..., Tty]) -> None:

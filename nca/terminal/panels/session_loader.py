@@ -6,16 +6,19 @@ A store on disk is read through a connection of its own.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import NamedTuple, TypeVar
 
-from nca.errors import NcaError, SessionLocked
+from nca.errors import NcaError, SessionLocked, SessionNotFound
 from nca.sessions.results import SessionHit
 from nca.sessions.session import SessionInfo, SessionPreview
 from nca.sessions.sql import Whose
 from nca.sessions.store import Store
+from nca.terminal.render.sanitize import one_line
+from nca.terminal.render.sessions import short_id, title
 
 T = TypeVar("T")
 
@@ -94,6 +97,36 @@ class SessionToOpen(NamedTuple):
 def choices_line(keys: Sequence[KeyChoice]) -> str:
     """The keys on one line: "r to read it here, f to continue in a copy"."""
     return ", ".join(f"{key} to {about}" for key, about in keys)
+
+
+_CANDIDATES = 4
+_CANDIDATE_CHARS = 40
+_WANTED_CHARS = 80
+
+
+def find_titled(store: Store, wanted: str) -> SessionInfo:
+    """The session with this id or name, or with this title, its beginning, or a word of it that no other title has.
+
+    Raises SessionNotFound, with the candidates where it could be several.
+    """
+    try:
+        return store.find(wanted)
+    except SessionNotFound:
+        said = " ".join(wanted.lower().split())
+        ways = (rf"{re.escape(said)}\Z", re.escape(said), rf".*\b{re.escape(said)}\b")
+        infos = store.list(limit=None)
+        for way in ways if said else ():
+            found = [info for info in infos if re.match(way, title(info).lower())]
+            if len(found) == 1:
+                return found[0]
+            if found:
+                named = (f"{short_id(info.id)} “{title(info, _CANDIDATE_CHARS)}”" for info in found[:_CANDIDATES])
+                more = " …" if len(found) > _CANDIDATES else ""
+                raise SessionNotFound(
+                    f"“{one_line(wanted, _WANTED_CHARS)}” could be any of {', '.join(named)}{more}",
+                    advice="An id, or more of the title, chooses one.",
+                ) from None
+        raise
 
 
 async def resolve_lock(store: Store, info: SessionInfo, ask: Ask | None) -> SessionToOpen | None:
