@@ -177,8 +177,7 @@ class Draw:
         self._line(text, "notice")
 
     def card(self, lines: Sequence[str]) -> None:
-        for line in lines:
-            # Each takes one row: there are only so many.
+        for line in lines:  # each takes one row: there are only so many
             shown = Text(f"  {one_line(line, event_lines.ERROR_CHARS)}", style="quiet")
             shown.truncate(self.screen.console.width, overflow="ellipsis")
             self.screen.print(shown)
@@ -204,14 +203,15 @@ class Draw:
         return not self._later
 
     def _show_later(self) -> None:
-        """Show what waits. What is being drawn goes on below it."""
+        """Show what waits, once: each show comes here again. What is being drawn goes on below it."""
         drawn = self._answer, self._reasoning_stream, self._goes_on
         self._answer = self._reasoning_stream = None
-        # Taken first: each show ends the stream, and so would show those behind it before itself.
         later, self._later = self._later, []
         for show in later:
             self._section = self._section and "between"
             show()
+        if later and self.screen.has_prompt:
+            self._begin("")
         self._answer, self._reasoning_stream, self._goes_on = drawn
         if self._answer:
             self._section = "answer"  # its next block parts itself from what is above
@@ -227,9 +227,7 @@ class Draw:
 
     def begin_prompt(self, above: Callable[[Callable[[], None]], None]) -> None:
         """A prompt is about to be shown. `above` runs a write so that it appears above the prompt."""
-        if self._section:
-            self.screen.print(Text(""))
-        self._section = ""
+        self._begin("")
         self.screen.begin_prompt(above)
 
     def end_prompt(self) -> None:
@@ -363,8 +361,7 @@ class Draw:
         if only_when_due and now - self._last_frame < FRAME_SECONDS and not finished:
             return
         self._last_frame = now
-        # Fed first: it changes the tail.
-        printed = [*self._fed(), *(finished or [])]
+        printed = [*self._fed(), *(finished or [])]  # fed first: it changes the tail
         tail, cursor = self._tail(now) if self._is_at_work else (None, None)
         self.screen.draw(printed, tail, cursor)
         if printed and self._later and self._answer is not None and self._answer.is_between:

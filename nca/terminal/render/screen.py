@@ -89,6 +89,10 @@ class Screen:
         self.clear_tail()
         self._above_prompt = above
 
+    @property
+    def has_prompt(self) -> bool:
+        return self._above_prompt is not None
+
     def end_prompt(self) -> None:
         self._above_prompt = None
 

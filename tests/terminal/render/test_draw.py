@@ -182,6 +182,15 @@ def test_what_waits_for_the_end_of_a_block_is_shown_in_its_order_each_by_itself(
     assert shown == ["", "One paragraph ends.", "", "the first", "", "the second", "", "More text.", "", "the third"]
 
 
+def test_what_is_shown_above_a_prompt_is_parted_from_it() -> None:
+    seen = Seen()
+    seen.lines(TextDelta("One."), finished())
+    seen.draw.begin_prompt(lambda write: write())
+    assert seen.draw.between(lambda: seen.draw.show("above"))
+    seen.glass.write("›")
+    assert [line.strip() for line in seen.lines()] == ["One.", "", "above", "", "›"]
+
+
 def test_what_is_shown_while_it_thinks_does_not_wait() -> None:
     async def screen() -> list[str]:
         seen = Seen()
