@@ -307,18 +307,19 @@ class UnsentLines:
         next prompt goes on with it.
         """
         self.press_all(get_typeahead(self._keyboard))
+        before = self._held
         parts, here = self._parts()
         being_typed = parts.pop(here)
-        self._held += [part.said for part in parts]
+        self._held = [part.said for part in parts]
         self._lines, self._at = [Line() if being_typed.is_blank else being_typed], 0
         self._leaves = self._leaves and not (self._held or self._line.said)
-        return len(self._held) if parts else 0
+        return len(self._held) if self._held != before else 0
 
     def _parts(self) -> tuple[list[Line], int]:
-        """What a prompt each gets, and which one is being typed. Messages in a row are one part."""
+        """What a prompt each gets, and which one is being typed. Messages in a row are one part, with those held."""
         parts: list[Line] = []
         here, is_open = 0, False
-        for line in self._lines:
+        for line in (*map(Line, self._held), *self._lines):
             is_here = line is self._line
             if line.is_blank and not is_here:
                 continue
@@ -377,8 +378,7 @@ class UnsentLines:
 
     def unsent(self) -> list[Words]:
         """All that was typed and never sent, in the order in which it was typed."""
-        parts = [*self._held, *(part.said for part in self._parts()[0] if not part.is_blank)]
-        return [*self._taken, *map(self._full, parts)]
+        return [*self._taken, *(self._full(part.said) for part in self._parts()[0] if not part.is_blank)]
 
     @property
     def is_waiting(self) -> bool:

@@ -288,7 +288,7 @@ def test_what_is_held_is_told_once(keyboard: Keyboard) -> None:
     typed = lines(keyboard, "one\r")
     assert typed.hold() == 1
     assert typed.hold() == 0
-    typed.press_all(keys("two\r"))
+    typed.press_all(keys("/compact\r"))
     assert typed.hold() == 2
 
 
@@ -321,3 +321,13 @@ def test_queued_messages_come_back_below_the_message_that_failed(keyboard: Keybo
     assert text_of(typed.offer(words("first")) or ()) == "first\nsecond\nthird"
     assert typed.offer(words("first")) is None
     assert text_of(typed.offer() or ()) == "/compact"
+
+
+def test_a_message_that_waits_stands_above_what_is_typed_on(keyboard: Keyboard) -> None:
+    """It waited for a prompt in which nothing was typed, and came back turns later."""
+    typed = lines(keyboard, "/compact\rfirst\r")
+    assert typed.hold() == 2
+    assert text_of(typed.offer() or ()) == "/compact"
+    typed.press_all(keys("second"))
+    assert typed.offer() is None
+    assert (typed.take_open().text, typed.unsent()) == ("first\nsecond", [])
