@@ -40,7 +40,6 @@ def test_flags_and_parameters_are_those_of_the_command() -> None:
         (["abc", "what next"], LoopArguments(texts=["abc", "what next"])),
         (["-m", "openai/x", "--plain"], LoopArguments(model="openai/x", plain=True)),
         (["--model=a=b", "--config", "f.toml"], LoopArguments(model="a=b", config=Path("f.toml"))),
-        (["--model", ""], LoopArguments(model="")),
         (
             ["--allow", "shell make", "--allow=edit_file", "hi"],
             LoopArguments(allow=["shell make", "edit_file"], texts=["hi"]),
@@ -59,6 +58,7 @@ def test_plain_words(words: list[str], meant: LoopArguments) -> None:
         ["-mx"],
         ["-cr"],
         ["--model"],
+        ["--model", ""],
         ["--max-cost", "-1"],
         ["--", "a"],
         ["--plain=1"],

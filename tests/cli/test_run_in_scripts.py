@@ -121,9 +121,11 @@ def test_commands_and_skills_of_the_persons_own_work_as_in_a_chat(provider: Prov
     assert text.startswith("Follow .nca/commands/review.md: 12 now\n\n<stdin>\n1,2\n</stdin>")
     assert "Review pull request 12 as @rules.md says." in text
     assert "Mind the gap." in text
+    run(provider, tmp_path, "/review\n12", cwd=project)
+    assert sent(provider)[0][1].startswith("Follow .nca/commands/review.md: 12\n")
     run(provider, tmp_path, "/sums", cwd=project)
     assert "Add it up." in sent(provider)[0][1]
-    for message in ("/cost", "/nosuch 1", "/etc/hosts is wrong", "/review\n12"):
+    for message in ("/cost", "/nosuch 1", "/etc/hosts is wrong"):
         run(provider, tmp_path, message, cwd=project)
         assert sent(provider) == [("user", message)]
     # What is piped in is data, whatever it says.

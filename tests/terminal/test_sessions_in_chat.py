@@ -161,8 +161,8 @@ def test_a_session_that_is_held_is_read_or_copied(start: Callable[..., Tty], tmp
         name = store.list()[0].id
     with other_process(tmp_path / "store.db", name) as other:
         tty = start("Copied.")
-        tty.line("/resume question")
-        tty.sees("There is no session 'question'.")
+        tty.line("/resume nothing")
+        tty.sees("There is no session 'nothing'.")
         tty.settle()
         tty.line(f"/resume {name}")
         tty.sees(f"already open in process {other.pid}")
