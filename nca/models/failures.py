@@ -24,6 +24,7 @@ from nca.events import RetryScheduled
 from nca.humanize import duration, one_line
 from nca.models import failure_rules as rules
 from nca.models.error_details import ErrorDetails, read_error
+from nca.redact import KEYS_BY_SHAPE
 
 _WAIT_IN_TEXT = re.compile(
     r"(?:retry(?:[ _-]?after|delay|[ _]in)?|try again (?:in|after)|wait)\W{0,6}(?:for )?(?P<number>\d+(?:\.\d+)?)\s*"
@@ -227,7 +228,8 @@ def _message(details: ErrorDetails) -> str:
         text for text in texts if text and not rules.PAGE.match(text) and not rules.ONLY_STATUS.fullmatch(text)
     ]
     if sentences:
-        return one_line(sentences[-1], MAX_TEXT_CHARS)
+        # Some proxies repeat the key that was sent.
+        return one_line(KEYS_BY_SHAPE.text(sentences[-1]), MAX_TEXT_CHARS)
     if not any(rules.PAGE.match(text) for text in texts):
         return ""
     title = rules.TITLE.search("\n".join(texts))

@@ -60,3 +60,10 @@ def test_a_providers_text_is_bounded_and_on_one_line() -> None:
     explained = explain(Refused(400, "word\n" * 1_000), model="m")
     assert len(str(explained)) < 300
     assert "\n" not in str(explained)
+
+
+def test_a_key_in_a_providers_text_is_not_shown() -> None:
+    key = "sk-test-1234567890abcdef1234"
+    explained = explain(Refused(401, f"Incorrect API key provided: {key}. Look at your account."), model="openai/m")
+    assert "Incorrect API key provided: [redacted]" in explained.message
+    assert key not in f"{explained} {explained.failure.message}"
