@@ -115,6 +115,7 @@ def _write(result: CompactionResult, as_json: bool, out: Path | None, *, overwri
 def _report(result: CompactionResult) -> str:
     """One line for standard error, so that standard output stays clean for a pipe."""
     from nca.context.retention import kept_in_words
+    from nca.terminal.render.event_lines import in_shell
 
     if result.compacted:
         kept = f"; kept {kept_in_words(result.kept)}" if result.kept else ""
@@ -122,7 +123,7 @@ def _report(result: CompactionResult) -> str:
         line = f"Compacted {numbers} ({', '.join(result.stages_used)}{kept})."
     else:
         line = f"Nothing to compact: {result.tokens_before:,} tokens, the target is {result.target_tokens:,}."
-    return " ".join([line, *map(one_line, result.notices)])
+    return " ".join([line, *(one_line(in_shell(notice)) for notice in result.notices)])
 
 
 def _ask(name: str, loaded: LoadedSettings, messages: list[dict[str, Any]]) -> str:

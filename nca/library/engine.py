@@ -16,7 +16,7 @@ from nca.context.history import History
 from nca.context.meter import Meter
 from nca.context.plan import Asking, Proposal, Question, no_summarizer
 from nca.context.plan import compact as plan_compaction
-from nca.context.stages.custom import StageReply, consult
+from nca.context.stages.custom import StageReply, consult, reason_of
 from nca.context.summary import SummaryFailure, SummaryReply, SummaryRequest
 from nca.errors import UsageError
 from nca.library.inputs import budget_of, facts_of, shown
@@ -194,4 +194,4 @@ def _replied(text: object) -> SummaryReply | SummaryFailure:
 
 
 def _failed(error: Exception) -> SummaryFailure:
-    return SummaryFailure(f"the summarizer raised {type(error).__name__}")
+    return SummaryFailure(f"the summarizer {reason_of(error)}")

@@ -110,18 +110,35 @@ async def test_a_task_that_is_cancelled_before_the_summary_changes_nothing() -> 
     assert not (await view.afit([*log[:4], {"role": "user", "content": "And?"}])).compacted
 
 
-@pytest.mark.parametrize("answer", [None, "raises", "late"])
-async def test_what_a_summarizer_may_do_wrong_costs_its_summary_only(answer: str | None) -> None:
-    async def summarize(_: Rows) -> Any:
-        if answer == "raises":
-            raise ConnectionError("no")
-        if answer == "late":
-            raise TimeoutError
-        return answer
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (None, "the summary is not text"),
+        (TimeoutError(), "the summarizer raised TimeoutError"),
+        (RuntimeError("the key is missing:\n  set FOO_KEY"), "raised RuntimeError: the key is missing: set FOO_KEY"),
+        (RuntimeError("\ud800" + "x" * 2_000), "raised RuntimeError: \ufffdxxx"),
+        (
+            nca.ModelUnavailable("There is no key for acme/one.", advice="Set ACME_API_KEY."),
+            "the summarizer failed: There is no key for acme/one. Set ACME_API_KEY",
+        ),
+    ],
+)
+async def test_what_a_summarizer_may_do_wrong_costs_its_summary_only_and_is_said(
+    answer: Exception | None, reason: str
+) -> None:
+    def summarize(_: Rows) -> Any:
+        if answer is not None:
+            raise answer
 
-    fitted = await nca.ContextView(context_window=WINDOW, summarizer=summarize).afit(talk(40))
-    assert fitted.compacted
-    assert fitted.notices
+    async def asynchronous(messages: Rows) -> Any:
+        return summarize(messages)
+
+    view = nca.ContextView(context_window=WINDOW, summarizer=asynchronous)
+    for fitted in (await view.afit(talk(40)), nca.compact(talk(40), context_window=WINDOW, summarizer=summarize)):
+        assert fitted.compacted
+        assert reason in fitted.notices[-1]
+        assert len(fitted.notices[-1]) < 400
+        assert "\n" not in fitted.notices[-1]
 
 
 async def test_a_summarizer_that_blocks_runs_in_a_thread_and_a_callable_object_may_be_asynchronous() -> None:

@@ -24,7 +24,8 @@ from nca.context.draft import Block, Draft, Part, covered
 from nca.context.rules.calls import CALL_UNAVAILABLE, RESULT_UNAVAILABLE
 from nca.context.rules.messages import BEGINNING, INTERRUPTED
 from nca.context.view import Marker, Summary
-from nca.errors import ConfigError, InvalidMessages
+from nca.errors import ConfigError, InvalidMessages, NcaError
+from nca.humanize import one_line
 from nca.messages import Message, clean_text
 from nca.wire import content_text, message_from_dict, message_to_dict
 
@@ -115,7 +116,7 @@ def consult(request: StageRequest, load: Callable[[str], Strategy]) -> StageRepl
     except ConfigError as error:
         return StageReply(failure=error.message)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - another's code may raise anything; all continues without it
-        return StageReply(failure=f"the stage {name} raised {_said(error)}")
+        return StageReply(failure=f"the stage {name} {reason_of(error)}")
     if isinstance(answer, str | bytes) or not isinstance(answer, Sequence):
         return StageReply(failure=f"the stage {name} gave no list of messages")
     try:
@@ -126,10 +127,12 @@ def consult(request: StageRequest, load: Callable[[str], Strategy]) -> StageRepl
         return StageReply(failure=f"the stage {name} returned something that cannot be read: {type(error).__name__}")
 
 
-def _said(error: BaseException) -> str:
-    """An exception's kind and message, on one line; notes and places are left out."""
+def reason_of(error: BaseException) -> str:
+    """How foreign code failed, on one line: the kind and message of what it raised, or what an error of nca's says."""
+    if isinstance(error, NcaError):
+        return f"failed: {one_line(clean_text(str(error)), MAX_REASON_CHARS)}"
     line = next(line for line in format_exception_only(error) if not line[:1].isspace())
-    return clean_text(" ".join(line.split()))[:MAX_REASON_CHARS]
+    return f"raised {one_line(clean_text(line), MAX_REASON_CHARS)}"
 
 
 def _copies(request: StageRequest) -> Rows:
