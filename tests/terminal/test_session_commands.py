@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from nca.errors import SessionNotFound, UsageError
+from nca.messages import Message
 from nca.terminal.commands.command import find_command
 from tests.sessions.samples import said
 from tests.terminal.stage import ScriptedReader, Stage, a_stage
@@ -160,3 +161,19 @@ async def test_resuming_counts_what_is_in_the_conversation(tmp_path: Path) -> No
         name = stage.conversation.session.info.id
         await stage.command("/new")
         assert "Resuming “first” (2 messages)." in await stage.command(f"/resume {name}")
+
+
+async def test_resuming_says_that_the_last_message_has_no_answer(tmp_path: Path) -> None:
+    """As after a kill: sent again, it gets one, and stands there once."""
+    with a_stage(tmp_path, ["Two."]) as stage:
+        with stage.conversation.store.create(directory=str(tmp_path), model="m") as session:
+            session.log.append([*said("first", "One."), Message("user", "second", source="typed")])
+            name = session.info.id
+        assert "Your last message has no answer yet. Send it again (Up) to get one." in await stage.command(
+            f"/resume {name}"
+        )
+        await stage.app.conversation.send("second")
+        await stage.command("/new")
+        shown = await stage.command(f"/resume {name}")
+        assert "has no answer" not in shown
+        assert "Resuming “first” (4 messages)." in shown

@@ -90,7 +90,8 @@ def show_resumed(conversation: Conversation, output: Output, forked_from: str = 
     forked_from  the id of the session that it was copied from just now
     """
     info = conversation.session.info
-    output.exchange(conversation.context.last_exchange())
+    exchange = conversation.context.last_exchange()
+    output.exchange(exchange)
     doing = "Reading" if conversation.session.is_read_only else "Resuming"
     # What was taken back, or asked beside it, is in the log and not in the conversation.
     messages = info.messages - sum(last - first + 1 for first, last in conversation.context.view.aside)
@@ -99,6 +100,8 @@ def show_resumed(conversation: Conversation, output: Output, forked_from: str = 
         output.notice(f"Forked {short_id(forked_from)}: this copy is {short_id(info.id)}.")
     if conversation.session.is_read_only:
         output.notice("It is read-only, because another nca has it open: nothing can be sent.")
+    elif exchange.asked and not exchange.answer.strip():
+        output.notice("Your last message has no answer yet. Send it again (Up) to get one.")
     if info.directory != str(conversation.directory):
         output.notice(f"It began in {place(info.directory)}. Tools work in {place(str(conversation.directory))}.")
     output.card(conversation.context.where_we_were(is_answer_shown=True))
