@@ -238,6 +238,8 @@ async def test_slash_commands_are_offered_and_say_what_they_say_in_the_chat(desk
     assert "Review main.py with care." in str(desk.provider.requests[-1]["messages"][-1])
     await desk.ask(session, "//etc is a folder")
     assert desk.provider.requests[-1]["messages"][-1]["content"] == "/etc is a folder"
+    await desk.ask(session, "/etc/hosts is a file")
+    assert desk.provider.requests[-1]["messages"][-1]["content"] == "/etc/hosts is a file"
 
 
 async def test_undo_takes_back_the_turn_and_its_files(desk: Desk) -> None:

@@ -10,7 +10,8 @@ from prompt_toolkit.document import Document
 from nca.agent.conversation import Conversation
 from nca.terminal.completion import PromptCompleter
 from nca.terminal.input.file_finder import FileFinder
-from nca.words import Words, words
+from nca.terminal.input.line_kind import line_of, message_of
+from nca.words import Words, text_of, words
 from tests.terminal.stage import ScriptedReader, a_stage
 
 
@@ -57,6 +58,18 @@ async def test_the_argument_of_ones_own_may_have_several_lines(tmp_path: Path) -
     assert first.startswith("Follow .claude/commands/review.md: these:\none\ntwo")
     assert "Review these:\none\ntwo." in first
     assert second == "/revue these:\none"
+
+
+async def test_a_line_that_begins_with_a_path_is_a_message(tmp_path: Path) -> None:
+    path = "/tmp/x/main.py explain"
+    with a_stage(tmp_path, ["Fine."]) as stage:
+        await stage.with_reader(Typist(path, "/mcp:files:a/b")).app.run()
+        (request,) = stage.conversation.model.requests  # type: ignore[attr-defined]
+        assert "files" in stage.take(), "the prompt of a server"
+    assert request.messages[-1]["content"] == path
+    for line in (path, "//etc", "/etc", "/model a/b"):
+        assert text_of(message_of(line_of(words(line)))) == line
+    assert line_of(words(path)) == words(path), "what comes back is what was typed"
 
 
 async def test_ones_own_can_be_shortened_where_no_other_begins_so(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ And what a paste puts in it."""
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
 from collections.abc import Callable, Container
 from pathlib import Path
@@ -23,6 +24,8 @@ LineKind = Literal["message", "command", "shell", "leave"]
 COMMANDING = frozenset(("typed", "piped"))
 """The sources of lines that may be commands. The command decides what it may do for a pipe."""
 LEAVING_WORDS = frozenset({"exit", "quit", ":q"})
+_PATH = re.compile(r"/(?!mcp:)[^\s/]+/")
+"""How a path begins. The name of an MCP server's prompt may have a slash too."""
 
 
 def line_kind(said: Words, own: Callable[[], Container[str]] = tuple) -> LineKind:
@@ -42,8 +45,8 @@ def line_kind(said: Words, own: Callable[[], Container[str]] = tuple) -> LineKin
 
 
 def is_command(text: str) -> bool:
-    """Whether a text is a slash command: one line that begins with a single slash."""
-    return text.startswith("/") and not text.startswith("//") and "\n" not in text
+    """Whether a text is a slash command: one line that begins with a single slash, and not with a path."""
+    return text.startswith("/") and not text.startswith("//") and "\n" not in text and not _PATH.match(text)
 
 
 def is_long_command(text: str, own: Callable[[], Container[str]]) -> bool:
@@ -70,7 +73,8 @@ def message_of(line: Words) -> Words:
 
 def line_of(message: Words) -> Words:
     """The line that sends a message, so that its first `/` does not make it a command."""
-    is_like_a_command = text_of(message).startswith("/") and source_at(message, 0) in COMMANDING
+    text = text_of(message)
+    is_like_a_command = text.startswith("/") and not _PATH.match(text) and source_at(message, 0) in COMMANDING
     return (*words("/"), *message) if is_like_a_command else message
 
 
