@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import re
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 from nca.file_history import Recorder
@@ -83,7 +82,7 @@ class Shell(TypedTool):
         typed = self._signature.read(arguments)
         command = typed["command"]
         self.runner.check(command)
-        directory: Path = self.runner.directory
+        directory = self.runner.current_directory()
         where = "" if directory == self.runner.root else f"It runs in {self._workspace.relative(directory)}."
         how = "It runs in the background." if typed.get("background") else ""
         workspace, environment = self._workspace, self.runner.environment()
@@ -107,7 +106,7 @@ class Shell(TypedTool):
         texts = output, _NUMBER.sub("", output)
         for name in named:
             try:
-                path = self._workspace.resolve(str(self.runner.directory / name))
+                path = self._workspace.resolve(str(self.runner.current_directory() / name))
                 with self._workspace.open(path, name) as file:
                     raw = file.read(MAX_CHANGED_BYTES + 1)
             except (ToolError, OSError):
@@ -118,7 +117,7 @@ class Shell(TypedTool):
     def _read_only_argv(self, command: str) -> tuple[str, ...] | None:
         runner = self.runner
         return read_only_argv(
-            command, workspace=self._workspace, directory=runner.directory, environment=runner.environment()
+            command, workspace=self._workspace, directory=runner.current_directory(), environment=runner.environment()
         )
 
 

@@ -130,6 +130,13 @@ async def test_reading_is_judged_where_the_last_command_went(shell: Shell) -> No
     assert approval.warning == "It runs in sub."
 
 
+async def test_reading_is_judged_where_it_runs_after_the_directory_was_removed(shell: Shell, tmp_path: Path) -> None:
+    await shell.run({"command": "cd sub"})
+    (tmp_path / "sub").rmdir()
+    assert shell.needs({"command": "ls .."}) == "execute"
+    assert shell.approval({"command": "make"}).directory == str(tmp_path)
+
+
 async def test_through_the_toolbox(shell: Shell) -> None:
     toolbox = Toolbox([shell])
     outcome = await toolbox.run(ToolCall("1", "shell", '{"command": "echo \\"$((6 * 7))\\"", "timeout_seconds": "30"}'))
