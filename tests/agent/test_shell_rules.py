@@ -135,6 +135,42 @@ async def test_always_is_a_rule_for_exactly_this_command_and_this_folder(tmp_pat
         assert not await allowed("sed -n s/a/b/p  a.txt")
 
 
+async def test_a_rule_covers_its_command_behind_a_cd_that_changes_nothing(tmp_path: Path) -> None:
+    for here in (".", tmp_path):
+        assert await runs(tmp_path, f"cd {here} && make test", allow=("make test",))
+        assert await runs(tmp_path, f"cd {here} && make lint && make test | tail -3", allow=("make test", "make lint"))
+        for sly in ("rm x", "make test && rm x", "make test > x", "cd .. && make test", "make test; cd /; make test"):
+            assert not await runs(tmp_path, f"cd {here} && {sly}", allow=("make test",)), sly
+        assert not await runs(tmp_path, f"cd {here} && make test", mode="auto", deny=("cd",))
+    for elsewhere in ("..", "sub", '"$PWD"', f"{tmp_path}/sub", f"{tmp_path}/.."):
+        assert not await runs(tmp_path, f"cd {elsewhere} && make test", allow=("make test",)), elsewhere
+
+
+async def test_a_program_of_the_project_is_the_same_by_its_absolute_path(tmp_path: Path) -> None:
+    python = tmp_path / ".venv" / "bin" / "python"
+    allow = (".venv/bin/python -m pytest", "./run.sh")
+    for command in (f"{python} -m pytest -q 2>&1 | tail -3", f"{tmp_path}/run.sh", f"{tmp_path}/run.sh && ./run.sh"):
+        assert await runs(tmp_path, command, allow=allow), command
+        assert await runs(tmp_path, f"cd {tmp_path} && {command}", allow=allow), command
+    for command in (
+        f"{python} -c 1",
+        f"{python} -m pytest -p evil",
+        f"{python}/../python -m pytest",
+        f"/{python} -m pytest",
+        f"{tmp_path}//run.sh",
+        f"{tmp_path}/./run.sh",
+        f"{tmp_path}/x/../run.sh",
+        f"{tmp_path}x/run.sh",
+        "/usr/bin/python -m pytest",
+        "run.sh",
+    ):
+        assert not await runs(tmp_path, command, allow=(*allow, "/**", f"{tmp_path}/**", f"{python}", "python")), (
+            command
+        )
+    assert not await runs(tmp_path, f"{tmp_path}/pytest -q", allow=("pytest",)), "the PATH leads to another one"
+    assert not await runs(tmp_path, f"{tmp_path}/run.sh", mode="auto", deny=("run.sh",))
+
+
 class Says:
     """Runs what a person allows with `s`, and says what each question was about."""
 

@@ -171,6 +171,27 @@ def test_judged_from_where_the_last_command_went(root: Path) -> None:
     assert argv("ls", root, root / "outside") is None
 
 
+def test_going_to_where_it_runs_anyway_changes_nothing(root: Path) -> None:
+    for here in (str(root), f"{root}/", "."):
+        for command in ("cat notes.txt", "ls -a | head -3; pwd", "git status"):
+            assert argv(f"cd {here} && {command}", root) == argv(command, root) is not None
+        for sly in ("rm x", "cat ../secret.txt", "cat key", "cat *", "cd .. && cat secret.txt", "./ls", "ls > x"):
+            assert argv(f"cd {here} && {sly}", root) is None, sly
+    for elsewhere in (
+        '"$PWD"',
+        "$PWD",
+        f"{root}/..",
+        f"{root}/sub",
+        f"{root}/sub/..",
+        "outside",
+        f"{root}/outside",
+        "-",
+    ):
+        assert argv(f"cd {elsewhere} && ls", root) is None, elsewhere
+    assert argv(f"cd {root} && ls ..", root, root / "sub") is None
+    assert argv(f"cd {root}/sub && ls ..", root, root / "sub") is not None
+
+
 def test_no_program_of_the_project_passes_for_another(root: Path, tmp_path: Path) -> None:
     evil = root / "sub" / "ls"
     evil.write_text("#!/bin/sh\ntouch pwned\n")

@@ -7,6 +7,7 @@ change often: it then covers the listed options and files of the project, and no
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Mapping
 from functools import cache
@@ -14,7 +15,7 @@ from pathlib import Path
 
 from nca.tools.files.workspace import Workspace
 from nca.tools.programs import word_set
-from nca.tools.shell.command_words import command_list, pipeline, versionless
+from nca.tools.shell.command_words import commands_here, versionless
 from nca.tools.shell.known_commands import Options, options_of, read_only_argv, stays_inside, table
 
 _FILTERS = frozenset({"head", "tail", "grep", "wc"})
@@ -34,18 +35,20 @@ def rule_names(
     """The subjects of an allow rule that covers the command. The first is the rule to offer; empty if none covers it.
 
     Besides that: the exact words, and its first words with ` *` after them, which a person may write for "with any
-    arguments". Only a simple command has names, alone or piped into filters. None has a program given by its absolute
-    path, because a rule could mistake that for a file.
+    arguments". Only a simple command has names, alone or piped into filters. None has a program outside of the project
+    given by its absolute path, because a rule could mistake that for a file.
     """
-    first, *filters = pipeline(command) or (None,)
-    if first is None or first.words[0].startswith("/"):
+    first, *filters = commands_here(command, directory) or (None,)
+    if first is None or any(one.operator not in ("|", "") for one in (first, *filters)):
+        return ()
+    words = _by_its_path_from(directory, first.words, workspace)
+    if words[0].startswith("/"):
         return ()
     for one in filters:
         line = shlex.join(one.words)
         argv = read_only_argv(line, workspace=workspace, directory=directory, environment=environment)
         if one.words[0] not in _FILTERS or argv is None:
             return ()
-    words = first.words
     known = _known_command(words, workspace, directory)
     any_arguments = (f"{shlex.join(words[:count])} *" for count in range(1, len(words) + 1))
     return (*([known] if known else []), shlex.join(words), *any_arguments)
@@ -60,7 +63,7 @@ def rule_steps(
     next, or if what a name means depends on files that one before may have changed. So a name is the exact words, and
     filters read only what is piped into them.
     """
-    stages = command_list(command) or ()
+    stages = commands_here(command, directory) or ()
     if all(stage.operator in ("|", "") for stage in stages):
         return ()
     found: list[tuple[str, ...]] = []
@@ -74,11 +77,21 @@ def rule_steps(
             return ()
         line = " | ".join(shlex.join(one.words) for one in (first, *filters))
         names = rule_names(line, workspace=workspace, directory=directory, environment=environment)
-        exact = shlex.join(first.words)
+        exact = shlex.join(_by_its_path_from(directory, first.words, workspace))
         if exact not in names:
             return ()
         found.append(names[names.index(exact) :])
     return tuple(found)
+
+
+def _by_its_path_from(directory: Path, words: tuple[str, ...], workspace: Workspace) -> tuple[str, ...]:
+    """The words, with a program of the project that is given by its absolute path named from the directory."""
+    program = Path(words[0])
+    is_plain = program.is_absolute() and os.path.normpath(words[0]) == words[0]
+    # Behind a link, the folder above the directory would be another one.
+    if not (is_plain and program.is_relative_to(workspace.root) and os.path.realpath(directory) == str(directory)):
+        return words
+    return f"{os.path.relpath(program.parent, directory)}/{program.name}", *words[1:]
 
 
 @cache

@@ -86,10 +86,17 @@ def command_list(command: str) -> tuple[Stage, ...] | None:
     return tuple(stages)
 
 
-def pipeline(command: str) -> tuple[Stage, ...] | None:
-    """Simple commands joined by `|`; None for anything else."""
-    stages = command_list(command) or ()
-    return stages if stages and all(stage.operator in ("|", "") for stage in stages) else None
+def commands_here(command: str, directory: Path) -> tuple[Stage, ...] | None:
+    """As `command_list`, without a `cd` at the beginning to `directory`, in which the command runs anyway.
+
+    Only where it changes nothing, not even the shell's name for the directory: through a link, that would be another.
+    """
+    stages = command_list(command)
+    while stages and stages[0].operator == "&&" and stages[0].words[0] == "cd" and len(stages[0].words) == 2:
+        if stages[0].words[1] not in (".", "./", str(directory), f"{directory}/"):
+            break
+        stages = stages[1:]
+    return stages
 
 
 def versionless(program: str) -> str:

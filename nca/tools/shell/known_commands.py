@@ -27,7 +27,7 @@ from typing import Any
 
 from nca.tools.files.workspace import Workspace
 from nca.tools.programs import find_program, find_shell, word_set
-from nca.tools.shell.command_words import command_list
+from nca.tools.shell.command_words import commands_here
 from nca.tools.tool import ToolError
 
 
@@ -106,7 +106,7 @@ def read_only_argv(
     A list needs a shell. It gets exactly the words that were checked, quoted.
     """
     path = environment.get("PATH", "")
-    stages = command_list(command) or ()
+    stages = commands_here(command, directory) or ()
     checked: list[tuple[str, ...]] = []
     for stage in stages:
         words = _checked(stage.words, workspace, directory, path)

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from nca.tools.shell.command_words import MOST_COMMANDS, command_list, pipeline, plain_words, versionless
+from nca.tools.shell.command_words import MOST_COMMANDS, command_list, commands_here, plain_words, versionless
 
 
 @pytest.fixture(scope="module")
@@ -80,18 +80,7 @@ def test_a_real_shell_sees_the_same_words(empty: Path, arguments: list[str]) -> 
     ],
 )
 def test_simple_commands_joined_by_pipes(command: str, words: tuple[tuple[str, ...], ...]) -> None:
-    assert tuple(stage.words for stage in pipeline(command) or ()) == words
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        *("a || b", "a |& b", "| a", "a |", "a | | b", "a | b > c", "a | 'b", "a 2> b", "a 2>&1x", "a2>&1", "a 2>&1 b"),
-        *("a; b | c", "a | b & c", "a\n| b", "a | $(b)", "2>&1", "", "a" + " | b" * 10_000, "a 'b|c"),
-    ],
-)
-def test_other_lines_are_no_pipeline(command: str) -> None:
-    assert pipeline(command) is None
+    assert tuple(stage.words for stage in command_list(command) or ()) == words
 
 
 @pytest.mark.parametrize(
@@ -108,7 +97,6 @@ def test_other_lines_are_no_pipeline(command: str) -> None:
 def test_lists_of_simple_commands(command: str, read: str) -> None:
     stages = command_list(command) or ()
     assert " ".join(f"{shlex.join(one.words)}{one.errors} {one.operator}" for one in stages).strip() == read
-    assert pipeline(command) is None or set(read) & set("&;") <= {"&"}
 
 
 @pytest.mark.parametrize(
@@ -117,11 +105,41 @@ def test_lists_of_simple_commands(command: str, read: str) -> None:
         *("a;", "a &&", "a ||", "; a", "&& a", "a ;; b", "a & b", "a & && b", "a &&& b", "a ||| b", "a |& b", "a; ; b"),
         *("a\n; b", "a; b\n", "a;\nb", "a &&\nb", "a; (b)", "a; $(b)", "a; b > c", "a; X=1", "a; X=1 b", "a; 'b'", "&"),
         *("a 'b; c", 'a "b; c', "a 'b' ; c'", "a; b &", "a 2>& 1; b", "a &1; b", "a 2>&1& b", "a; 2>&1", "a \\; b"),
-        *("a" + "; b" * MOST_COMMANDS, "a; " + "b" * 5_000),
+        *(
+            "| a",
+            "a |",
+            "a | | b",
+            "a | b > c",
+            "a | 'b",
+            "a 2> b",
+            "a 2>&1x",
+            "a2>&1",
+            "a 2>&1 b",
+            "a\n| b",
+            "a | $(b)",
+        ),
+        *("a | b & c", "2>&1", "", "a" + " | b" * 10_000, "a 'b|c", "a" + "; b" * MOST_COMMANDS, "a; " + "b" * 5_000),
     ],
 )
 def test_other_lines_are_no_list(command: str) -> None:
     assert command_list(command) is None
+
+
+@pytest.mark.parametrize("name", ["/p", "/p/", "'/p'", ".", "./", '"."', ". && cd /p"])
+def test_going_to_the_directory_itself_is_no_command(name: str) -> None:
+    assert commands_here(f"cd {name} && a 'x y' | b; c", Path("/p")) == command_list("a 'x y' | b; c")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("cd . | a", "cd . || a", "cd .; a", "cd .", "cd . .. && a", "cd -P . && a", "cd -- . && a", "a && cd . && b"),
+        *("cd && a", "cd - && a", "cd .. && a", "cd /p/.. && a", "cd //p && a", "cd /p/. && a", "cd /p/x/.. && a"),
+        *("cd ./x && a", "cd x/.. && a", "cd ~ && a", "cd '' && a", "cd /P && a", "cd /pp && a", "pushd . && a"),
+    ],
+)
+def test_any_other_change_of_directory_stays_one(command: str) -> None:
+    assert commands_here(command, Path("/p")) == command_list(command)
 
 
 @given(

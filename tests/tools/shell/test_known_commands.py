@@ -77,6 +77,17 @@ def test_what_is_no_simple_command_has_no_rule(command: str, root: Path) -> None
     assert names(command, root) == ()
 
 
+def test_a_program_above_the_directory_is_named_from_there(root: Path) -> None:
+    def offered(command: str, directory: Path) -> tuple[str, ...]:
+        return rule_names(command, workspace=Workspace(root), directory=directory, environment=ENVIRONMENT)
+
+    command = f"{root}/bin/python -m pytest -q"
+    assert offered(command, root / "tests") == offered("../bin/python -m pytest -q", root / "tests")
+    assert offered(command, root)[0] == "bin/python -m pytest"
+    (root / "linked").symlink_to(root / "tests")
+    assert offered(command, root / "linked") == ()
+
+
 def test_a_planted_filter_is_no_filter(root: Path) -> None:
     planted = root / "bin"
     planted.mkdir()
