@@ -107,6 +107,15 @@ async def test_a_denial_of_files_holds_for_commands_that_name_them(tmp_path: Pat
     for command in ("cat secrets/a", "cat ./secrets/../secrets/a", "cat link/a", "ls secrets", "ls; cat secrets/a"):
         assert await runs(tmp_path, command)
         assert not await runs(tmp_path, command, deny=("secrets/**",), tool="*"), command
+    for command in (
+        "cat secrets/*",
+        "ls; cat ./secrets/a*",
+        "cat link/*",
+        "grep -c x secrets/* | head",
+        "grep -r x ./*",
+    ):
+        assert await runs(tmp_path, command, deny=("secrets/b",), tool="*"), command
+        assert not await runs(tmp_path, command, deny=("secrets/a",), tool="*"), command
 
 
 async def test_always_is_a_rule_for_exactly_this_command_and_this_folder(tmp_path: Path) -> None:

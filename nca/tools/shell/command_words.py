@@ -20,7 +20,8 @@ MOST_CHARS = 4_000
 MOST_COMMANDS = 20
 """Of one list: each is checked by itself, and one of git takes 30 ms."""
 
-
+ANY_TEXT = "\uf02a"
+"""In a word: a `*` that a shell would take for a pattern. No word that is typed can have this character."""
 _BARE = frozenset(ascii_letters + digits + "-_./:=@%+,^~")
 _IN_SINGLE = frozenset(chr(code) for code in range(0x20, 0x7F)) - {"'"}
 _IN_DOUBLE = _IN_SINGLE - frozenset('"$`\\!') | {"'"}
@@ -31,8 +32,8 @@ _VERSION = re.compile(r"(?<=[a-z])-?\d+(?:\.\d+)*$")
 _ERRORS = re.compile(r"(?: 2>(?:&1|/dev/null))+ *\Z")
 
 
-def plain_words(command: str) -> tuple[str, ...] | None:
-    """The words of one simple command; None for anything else, or if in doubt.
+def plain_words(command: str, *, takes_patterns: bool = False) -> tuple[str, ...] | None:
+    """The words of one simple command; None for anything else, or if in doubt. With patterns, `*` is ANY_TEXT.
 
     Accepted: bare words and quoted printable ASCII without expansion, separated by blanks. Refused: operators,
     redirections, expansions (variables, substitutions, tilde, braces, patterns), escapes, comments, assignments before
@@ -44,7 +45,7 @@ def plain_words(command: str) -> tuple[str, ...] | None:
     words: list[str] = []
     position, line = 0, command.strip(" ")
     while position < len(line):
-        word, position, is_bare = _word(line, position)
+        word, position, is_bare = _word(line, position, takes_patterns)
         if not word or (not words and (not is_bare or "=" in word)):
             return None
         words.append(word)
@@ -66,7 +67,7 @@ class Stage:
     operator: str
 
 
-def command_list(command: str) -> tuple[Stage, ...] | None:
+def command_list(command: str, *, takes_patterns: bool = False) -> tuple[Stage, ...] | None:
     """Simple commands joined by `|`, `&&`, `||` and `;`; None for anything else."""
     if len(command) > MOST_CHARS:
         return None
@@ -78,7 +79,7 @@ def command_list(command: str) -> tuple[Stage, ...] | None:
             return None
         text, operator = found.groups()
         errors = _ERRORS.search(text)
-        words = plain_words(text[: errors.start()] if errors else text)
+        words = plain_words(text[: errors.start()] if errors else text, takes_patterns=takes_patterns)
         if words is None:
             return None
         stages.append(Stage(words, errors[0].rstrip() if errors else "", operator))
@@ -104,7 +105,7 @@ def versionless(program: str) -> str:
     return _VERSION.sub("", program)
 
 
-def _word(line: str, start: int) -> tuple[str, int, bool]:
+def _word(line: str, start: int, takes_patterns: bool) -> tuple[str, int, bool]:
     """The word at `start`, where it ends, and whether no part of it is quoted; "" if it must be refused."""
     word, position, is_bare = "", start, True
     while position < len(line) and line[position] != " ":
@@ -117,6 +118,8 @@ def _word(line: str, start: int) -> tuple[str, int, bool]:
             word, position, is_bare = word + quoted, end + 1, False
         elif char in _BARE and not (char == "~" and word[-1:] in ("", "=", ":")):
             word, position = word + char, position + 1
+        elif char == "*" and takes_patterns:
+            word, position = word + ANY_TEXT, position + 1
         else:
             return "", len(line), False
     # zsh replaces =program with its path.

@@ -3,8 +3,9 @@
 Commands that only read files of the project, git's among them, run without asking.
 
 All of it must be provable: the command is plain words (`command_words`), the table has its program and every option,
-and no word leads outside the project. Such commands may be joined by `|`, `&&`, `||` and `;`. What runs is
-what was checked, without a shell, or with the words quoted for one. For everything else the person is asked.
+and no word leads outside the project. A pattern counts as the names that it stands for (`patterns`). Such commands may
+be joined by `|`, `&&`, `||` and `;`. What runs is what was checked, without a shell, or with the words quoted for one.
+For everything else the person is asked.
 
 The check need not parse options as the program does: every word that begins with a dash must be listed, wherever it is,
 and every other word is treated as a path.
@@ -28,6 +29,7 @@ from typing import Any
 from nca.tools.files.workspace import Workspace
 from nca.tools.programs import find_program, find_shell, word_set
 from nca.tools.shell.command_words import commands_here
+from nca.tools.shell.patterns import without_patterns
 from nca.tools.tool import ToolError
 
 
@@ -106,7 +108,8 @@ def read_only_argv(
     A list needs a shell. It gets exactly the words that were checked, quoted.
     """
     path = environment.get("PATH", "")
-    stages = commands_here(command, directory) or ()
+    named = without_patterns(command, workspace=workspace, directory=directory)
+    stages = commands_here(named, directory) or ()
     checked: list[tuple[str, ...]] = []
     for stage in stages:
         words = _checked(stage.words, workspace, directory, path)

@@ -16,6 +16,7 @@ from nca.tools.shell.command_words import command_list, mentioned_commands, ment
 from nca.tools.shell.jobs import Jobs
 from nca.tools.shell.known_commands import read_only_argv
 from nca.tools.shell.output_capture import readable
+from nca.tools.shell.patterns import without_patterns
 from nca.tools.shell.runner import CommandRunner
 from nca.tools.tool import Approval, Permission, ToolError, ToolOutcome, TypedTool, interrupt_listener, output_listener
 
@@ -39,6 +40,7 @@ class Shell(TypedTool):
 
     def __post_init__(self) -> None:
         self._workspace = Workspace(self.runner.root)
+        self._only_reading: set[str] = set()
 
     async def call(
         self,
@@ -51,6 +53,8 @@ class Shell(TypedTool):
         middle and kept in a file. Prefer the other tools to read, search and edit files."""
         # For a command that only reads, exactly what was checked is what runs.
         argv = self._read_only_argv(command)
+        if argv is None and command in self._only_reading:
+            raise ToolError("files that the command names changed before it ran; run it again, and the person is asked")
         recorder = self.recorder if argv is None else Recorder()
         if background:
             job = await self.jobs.start(self.runner, command, argv=argv, recorder=recorder)
@@ -76,7 +80,11 @@ class Shell(TypedTool):
     def needs(self, arguments: dict[str, Any]) -> Permission:
         """Depends on the current directory, so ask right before the call."""
         command = arguments.get("command")
-        return "read" if isinstance(command, str) and self._read_only_argv(command) is not None else self.permission
+        if not isinstance(command, str) or self._read_only_argv(command) is None:
+            self._only_reading.discard(str(command))
+            return self.permission
+        self._only_reading.add(command)
+        return "read"
 
     def approval(self, arguments: dict[str, Any]) -> Approval:
         typed = self._signature.read(arguments)
@@ -86,6 +94,9 @@ class Shell(TypedTool):
         where = "" if directory == self.runner.root else f"It runs in {self._workspace.relative(directory)}."
         how = "It runs in the background." if typed.get("background") else ""
         workspace, environment = self._workspace, self.runner.environment()
+        # A rule that denies a file means it in a pattern too.
+        named = without_patterns(command, workspace=workspace, directory=directory)
+        both = dict.fromkeys((command, named))
         names = rule_names(command, workspace=workspace, directory=directory, environment=environment)
         return Approval(
             command=unambiguous(command),
@@ -94,19 +105,21 @@ class Shell(TypedTool):
             subject=names[0] if names else "",
             names=names,
             steps=rule_steps(command, workspace=workspace, directory=directory, environment=environment),
-            parts=mentioned_names(command, directory),
-            commands=mentioned_commands(command),
-            searched=searched_folders(command, directory),
+            parts=tuple(part for text in both for part in mentioned_names(text, directory)),
+            commands=tuple(one for text in both for one in mentioned_commands(text)),
+            searched=searched_folders(named, directory),
             is_parsed=command_list(command) is not None,
         )
 
     def _note_shown(self, command: str, output: str) -> None:
         """A file that the command names counts as read if its whole text is in the output."""
-        named = (word for one in command_list(command) or () if one.words[0] in _SHOWING for word in one.words[1:])
+        directory = self.runner.current_directory()
+        files = without_patterns(command, workspace=self._workspace, directory=directory)
+        named = (word for one in command_list(files) or () if one.words[0] in _SHOWING for word in one.words[1:])
         texts = output, _NUMBER.sub("", output)
         for name in named:
             try:
-                path = self._workspace.resolve(str(self.runner.current_directory() / name))
+                path = self._workspace.resolve(str(directory / name))
                 with self._workspace.open(path, name) as file:
                     raw = file.read(MAX_CHANGED_BYTES + 1)
             except (ToolError, OSError):

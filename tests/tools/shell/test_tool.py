@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,24 @@ async def test_what_was_judged_is_what_runs(shell: Shell) -> None:
     outcome = await shell.run({"command": "cat 'notes.txt' nothing"})
     assert outcome.is_error
     assert outcome.text.endswith("[exit code 1]")
+
+
+async def test_what_was_judged_to_read_never_runs_as_anything_else(shell: Shell, tmp_path: Path) -> None:
+    """Nobody was asked, and what it names has become a link out of the project since."""
+    toolbox = Toolbox([shell])
+    for number, command in enumerate(("cat sub/*", "cat sub/0.txt")):
+        (tmp_path / "sub" / "0.txt").unlink(missing_ok=True)
+        (tmp_path / "sub" / "0.txt").write_text("hello\n")
+        call = ToolCall(str(number), "shell", json.dumps({"command": command}))
+        assert toolbox.needs(call) == "read"
+        assert (await toolbox.run(call)).text == "hello"
+        (tmp_path / "sub" / "0.txt").unlink()
+        (tmp_path / "sub" / "0.txt").symlink_to("/dev/null")
+        outcome = await toolbox.run(call)
+        assert outcome.is_error
+        assert "changed before it ran" in outcome.text
+        assert toolbox.needs(call) == "execute"
+        assert not (await toolbox.run(call)).is_error
 
 
 @pytest.mark.parametrize(
