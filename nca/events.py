@@ -6,10 +6,11 @@ msgspec encodes each to one JSON object; `type` is the class name in snake case.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
+from typing import Literal, Self
 
 import msgspec
 
+from nca.errors import NcaError
 from nca.messages import ResponseFacts, Server, Usage
 
 
@@ -214,12 +215,20 @@ class Notice(_Event, frozen=True):
     is_usual: bool = False
 
 
-class ErrorRaised(_Event, frozen=True):
-    """An error; `exit_code` is that of its class (nca.errors)."""
+class Failure(msgspec.Struct, frozen=True):
+    """What an error says; `exit_code` is that of its class (nca.errors)."""
 
     message: str
     advice: str = ""
     exit_code: int = 1
+
+    @classmethod
+    def of(cls, error: NcaError) -> Self:
+        return cls(error.message, error.advice, error.exit_code)
+
+
+class ErrorRaised(Failure, _Event, frozen=True):
+    """An error."""
 
 
 class TurnFinished(_Event, frozen=True):
@@ -231,10 +240,12 @@ class TurnFinished(_Event, frozen=True):
     exit_code: what `nca run` exits with: 0 for a whole answer, the error's own code for a failed turn, 130 for an
     interrupted one, else 1. is_unanswered: a call needed an approval and nobody could be asked.
     is_empty: it was interrupted before anything came; the log holds nothing of it but the user's message.
+    content_filter: the provider's content filter ended the answer.
     files_changed: the paths of the files that the turn changed, as far as recorded.
+    error: why the turn failed; None if it did not.
     """
 
-    reason: Literal["answered", "interrupted", "max_steps", "stuck", "length", "failed"]
+    reason: Literal["answered", "interrupted", "max_steps", "stuck", "length", "content_filter", "failed"]
     text: str
     steps: int
     seconds: float
@@ -243,6 +254,7 @@ class TurnFinished(_Event, frozen=True):
     is_unanswered: bool = False
     is_empty: bool = False
     files_changed: tuple[str, ...] = ()
+    error: Failure | None = None
 
 
 Event = (

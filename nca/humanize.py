@@ -36,6 +36,12 @@ def some_of(names: Sequence[str], most: int) -> str:
     return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
 
 
+def kind_name(value: object) -> str:
+    """What a value is, in the words of JSON: an error says it of one that cannot be used."""
+    names = {dict: "an object", list: "a list", str: "text", int: "a number", float: "a number", bool: "a boolean"}
+    return "nothing" if value is None else names.get(type(value), f"a {type(value).__name__}")
+
+
 def one_line(text: str, most_chars: int) -> str:
     """A text on one line of at most this many characters."""
     line = " ".join(text.split())

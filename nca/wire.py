@@ -13,9 +13,10 @@ from typing import Any, Literal, cast, get_args
 
 import msgspec
 
-from nca.errors import InvalidMessages
+from nca.errors import InvalidMessages, UsageError
+from nca.humanize import kind_name as kind_name
 from nca.messages import AttachmentPart, MediaPart, Message, Part, TextPart, ToolCall, clean_text
-from nca.words import Source
+from nca.words import Source, Span, Words, words
 
 OBJECT = (dict, Mapping)
 """What `isinstance` asks of a row: nearly all are dicts, and an abstract class answers ten times as slowly."""
@@ -334,9 +335,13 @@ def checked_text(value: Any, place: str) -> str:
     return clean_text(value)
 
 
-def kind_name(value: Any) -> str:
-    names = {dict: "an object", list: "a list", str: "text", int: "a number", float: "a number", bool: "a boolean"}
-    return "nothing" if value is None else names.get(type(value), f"a {type(value).__name__}")
+def read_words(value: Any, source: Source) -> Words:
+    """What a program sends as a message. Raises UsageError."""
+    if isinstance(value, str):
+        return words(value, source)
+    if isinstance(value, tuple) and all(isinstance(span, Span) for span in value):
+        return value
+    raise UsageError(f"text: expected text (or nca.words.Words), found {kind_name(value)}.")
 
 
 def shown_value(value: Any) -> str:

@@ -32,6 +32,8 @@ _STOPS: dict[str, schema.StopReason] = {
     "stuck": "end_turn",
     "max_steps": "max_turn_requests",
     "length": "max_tokens",
+    # Not "refusal": that says that the person's message is not part of the conversation.
+    "content_filter": "end_turn",
 }
 
 
@@ -112,7 +114,6 @@ class EditorSession:
         await self.conversation.close()
 
     async def _answer(self, blocks: Sequence[Block]) -> schema.StopReason:
-        self._updates.failure = None
         with tempfile.TemporaryDirectory(prefix="nca-prompt-") as folder:
             directory = self.conversation.directory
             prompt = await asyncio.to_thread(prompt_of, blocks, directory, Path(folder), self._open_files)
@@ -155,9 +156,8 @@ class EditorSession:
         finished = await self.conversation.send(said, attachments=prompt.attachments, beside=prompt.beside)
         if finished.reason == "interrupted":
             return "cancelled"
-        if finished.reason == "failed":
-            failure = self._updates.failure
-            raise request_error(NcaError(failure.message, advice=failure.advice) if failure else NcaError("It failed."))
+        if finished.error is not None:
+            raise request_error(NcaError(finished.error.message, advice=finished.error.advice))
         return _STOPS[finished.reason]
 
     def _tell_changes(self) -> None:

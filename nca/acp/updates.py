@@ -27,13 +27,11 @@ class Updates:
 
     directory  of the session: calls name files relative to it
     ids        of the calls, for the client
-    failure    the last error of the turn
     """
 
     def __init__(self, outlet: Outlet, directory: Path) -> None:
         self._outlet, self._directory = outlet, directory
         self.ids = CallIds()
-        self.failure: events.ErrorRaised | None = None
         self._conversation: Callable[[], Conversation | None] = lambda: None
         self._text, self._thought = StreamSanitizer(), StreamSanitizer()
         self._running: dict[str, events.ToolStarted] = {}
@@ -70,8 +68,6 @@ class Updates:
                 self._finished(event)
             case events.ContextCompaction():
                 self._compaction(event)
-            case events.ErrorRaised():
-                self.failure = event
             case events.RequestStarted() | events.UsageReported():
                 self.usage()
             case events.TurnFinished():

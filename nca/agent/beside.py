@@ -91,7 +91,7 @@ class SideQuestions:
             try:
                 self._window.append_beside(*pair)
             except NcaError as error:
-                self._emit(events.ErrorRaised(error.message, error.advice))
+                self._emit(events.ErrorRaised.of(error))
                 return
             del self._waiting[0]
             logged()

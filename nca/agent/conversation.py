@@ -24,9 +24,10 @@ from nca.agent.rewinding import FINISHED_STEPS, FIRST_PROGRESS_SECONDS, NEXT_PRO
 from nca.agent.turn import Turn
 from nca.config.loaded import LoadedSettings
 from nca.config.overrides import canonical
+from nca.config.paths import PathLike, read_path
 from nca.context.file_reads import NOT_RUN
 from nca.errors import ConfigError, NcaError, UsageError
-from nca.events import ErrorRaised, Listener, Listeners, Notice, TurnFinished, TurnStarted
+from nca.events import ErrorRaised, Failure, Listener, Listeners, Notice, TurnFinished, TurnStarted
 from nca.file_history.restore import Watch
 from nca.messages import Message, clean_text
 from nca.models.model import Model
@@ -36,8 +37,8 @@ from nca.telemetry import telemetry
 from nca.tools.shell.jobs import left_running
 from nca.tools.tool import Editor
 from nca.tools.toolbox import Toolbox
-from nca.wire import content_text
-from nca.words import Source, Words, text_of, words
+from nca.wire import content_text, read_words
+from nca.words import Source, Words, text_of
 
 _LOOKS_BACK = 200
 """So many of the newest messages that are shown are searched for jobs: no more of a log is read to open it."""
@@ -85,7 +86,7 @@ class Conversation:
         *,
         store: Store,
         model: Model,
-        directory: Path,
+        directory: PathLike,
         session: str | None = None,
         listener: Listener | None = None,
         toolbox: Toolbox | None = None,
@@ -108,6 +109,7 @@ class Conversation:
         editor     the editor that the person works in: nca's own tools read and write its open files
         Raises SessionNotFound, SessionLocked, StoreError, ConfigError.
         """
+        directory = read_path(directory, "directory").absolute()
         opened = (
             store.open_session(session, read_only=read_only)
             if session
@@ -187,31 +189,30 @@ class Conversation:
         text: str | Words,
         *,
         source: Source = "typed",
-        attachments: Sequence[Path] = (),
+        attachments: Sequence[PathLike] = (),
         beside: Sequence[mentions.Beside] = (),
     ) -> TurnFinished:
         """Run one turn. The text is on disk before the model is asked.
 
-        An error ends the turn with reason "failed" and an ErrorRaised event; cancelling the task ends it with reason
-        "interrupted". In both cases this returns, and the session can continue. A blank text without attachments fails,
-        and nothing is stored.
+        An error ends the turn with reason "failed", its `error` says why, and listeners get an ErrorRaised event;
+        cancelling the task ends it with reason "interrupted". In both cases this returns, and the session can continue.
+        A blank text without attachments fails, and nothing is stored. Raises UsageError for what is no text.
 
         source       who said the text, unless it is Words. `@path` attaches a file only in typed text
         attachments  files that go along
         beside       texts that go along with this message only, as files would
         """
-        said = words(text, source) if isinstance(text, str) else text
+        said, paths = read_words(text, source), [read_path(path, "attachments") for path in attachments]
         text = text_of(said)
         self.approvals.unanswered.clear()
-        turn, started = Turn(self._parts), time.monotonic()
+        turn, started, asked = Turn(self._parts), time.monotonic(), self._window.history.head
         self.spending.begin_turn()
-        asked = self._window.history.head
         try:
-            if not text.strip() and not attachments:
+            if not text.strip() and not paths:
                 raise UsageError("The message is empty; nothing was sent.")
             self.session.refuse_reader()
             await self._compactor.swap_in(text)
-            await self._enter(said, attachments, beside)
+            await self._enter(said, paths, beside)
             if self._has_own_tools:
                 self.files.recorder.start()
             asked = self._window.history.head
@@ -219,10 +220,9 @@ class Conversation:
             finished = await turn.run(lambda: self._missing(text, asked))
         except NcaError as error:
             self._keep(turn)
-            self._emit(ErrorRaised(error.message, error.advice, error.exit_code))
-            finished = TurnFinished(
-                "failed", turn.text, turn.steps, time.monotonic() - started, exit_code=error.exit_code
-            )
+            self._emit(ErrorRaised.of(error))
+            took, why = time.monotonic() - started, Failure.of(error)
+            finished = TurnFinished("failed", turn.text, turn.steps, took, exit_code=why.exit_code, error=why)
         except BaseException as error:
             # Cancelled, or a fault of our own: either way the log is closed properly first.
             finished = turn.interrupt(started)
@@ -387,7 +387,7 @@ class Conversation:
         try:
             turn.keep_partial()
         except NcaError as error:
-            self._emit(ErrorRaised(error.message, error.advice))
+            self._emit(ErrorRaised.of(error))
 
     def _notify(self, more: Sequence[str] = ()) -> None:
         """Show the notices about the settings, the prompt and the window that the person has not had."""

@@ -47,6 +47,7 @@ _ENDINGS = {
     "max_steps": "[the task reached its limit of {steps} steps]",
     "stuck": "[the task was stopped: it made the same calls with the same results again and again]",
     "length": "[the task was stopped: two answers in a row reached their length limit]",
+    "content_filter": "[the provider's content filter ended the answer]",
 }
 _ID_BYTES = 4
 

@@ -46,8 +46,11 @@ GOES_ON = frozenset({LENGTHEN, GO_ON})
 NOTHING_HELPS = (
     "Compacting did not help. Unpin messages, shorten the input, or use a model with a larger window (/model)."
 )
-EXIT_CODES = {"answered": 0, "max_steps": 1, "stuck": 1, "length": 1, "interrupted": 130}
+EXIT_CODES = {"answered": 0, "max_steps": 1, "stuck": 1, "length": 1, "content_filter": 1, "interrupted": 130}
 """The exit code of a program after such a turn."""
+_End = Literal["answered", "interrupted", "max_steps", "stuck", "length", "content_filter"]
+_ENDS: dict[str, _End] = {"length": "length", "content_filter": "content_filter"}
+"""How a turn ends with an answer that the provider ended for this reason; else it is answered."""
 
 
 def request_of(window: Window, messages: list[dict[str, Any]], *, may_compact: bool) -> ModelRequest:
@@ -98,7 +101,7 @@ class Turn:
                 if self.steps < limit and self._is_told(missing):
                     missing = str
                     continue
-                return self._finished("length" if was_cut else "answered", started)
+                return self._finished(_ENDS.get(reply.finish_reason, "answered"), started)
             if was_cut:
                 self._close_calls(CUT_CALL.format(tokens=self.window.answer_tokens()))
                 if is_second_cut:
@@ -343,8 +346,6 @@ class Turn:
         if results:
             self.window.append(*results)
 
-    def _finished(
-        self, reason: Literal["answered", "interrupted", "max_steps", "stuck", "length"], started: float
-    ) -> TurnFinished:
+    def _finished(self, reason: _End, started: float) -> TurnFinished:
         seconds = time.monotonic() - started
         return TurnFinished(reason, self.text, self.steps, seconds, exit_code=EXIT_CODES[reason])

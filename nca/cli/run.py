@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from nca.agent.prompt_commands import CalledPrompt
     from nca.config.loaded import LoadedSettings
     from nca.config.tables import PermissionRule
-    from nca.events import ApprovalAsked, ErrorRaised, Event, TurnFinished
+    from nca.events import ApprovalAsked, Event, Failure, TurnFinished
     from nca.terminal.interrupts import Interrupts
     from nca.words import Words
 
@@ -89,7 +89,7 @@ def write_failure(words: Sequence[str], error: NcaError) -> None:
 
     options = words[: words.index("--")] if "--" in words else words
     if any(f"--stream={stream}" in options or ("--stream", stream) in pairwise(options) for stream in STREAMS):
-        _write_event(ErrorRaised(error.message, error.advice, error.exit_code))
+        _write_event(ErrorRaised.of(error))
     elif "--json" in options:
         _write_json({"reason": "failed", "text": "", "error": _described(error)})
 
@@ -145,7 +145,7 @@ def _called(typed: Words) -> CalledPrompt | None:
     return prompt.call(stripped(part_of(line, len(f"/{name}"))), Path.cwd())
 
 
-def _described(error: NcaError | ErrorRaised) -> dict[str, Any]:
+def _described(error: NcaError | Failure) -> dict[str, Any]:
     from nca.terminal.render.event_lines import in_shell
 
     return {"message": error.message, "advice": in_shell(error.advice), "exit_code": error.exit_code}
@@ -196,13 +196,12 @@ class _TurnPrinter:
         self._interrupts = interrupts
         self._asked: ApprovalAsked | None = None
         self._unanswered: list[ApprovalAsked] = []
-        self._error: ErrorRaised | None = None
         self._failure: Exception | None = None
         answers = io.StringIO() if as_json else sys.stdout
         self._draw = PlainDraw(answers, sys.stderr, os.environ, is_chat=False)
 
     def on_event(self, event: Event) -> None:
-        from nca.events import ApprovalAsked, ApprovalGiven, ErrorRaised
+        from nca.events import ApprovalAsked, ApprovalGiven
         from nca.terminal.render.stream_writer import write_error_exit_code
 
         match event:
@@ -210,8 +209,6 @@ class _TurnPrinter:
                 self._asked = event
             case ApprovalGiven(decision="unanswered") if self._asked is not None:
                 self._unanswered.append(self._asked)
-            case ErrorRaised():
-                self._error = event
             case _:
                 pass
         if not self._stream:
@@ -238,7 +235,7 @@ class _TurnPrinter:
             "model": stats.model,
             "reason": finished.reason,
             "text": finished.text,
-            "error": _described(self._error) if self._error is not None and finished.reason == "failed" else None,
+            "error": _described(finished.error) if finished.error else None,
             "steps": finished.steps,
             "seconds": finished.seconds,
             "usage": conversation.session.usage.totals(),

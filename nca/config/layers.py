@@ -27,7 +27,7 @@ from nca.config.overrides import (
     is_section,
     prefix,
 )
-from nca.config.paths import project_config_file, user_config_file, user_home
+from nca.config.paths import PathLike, project_config_file, read_path, user_config_file, user_home
 from nca.config.projects import ChosenModel, TrustCheck, TrustStore, read_project, trust_request, waits_for_trust
 from nca.config.schema import KEYS, NAMED
 from nca.errors import ConfigError
@@ -61,11 +61,11 @@ UNTRUSTED = "it is not trusted (`nca config trust` shows them and asks; --trust 
 
 def load(
     *,
-    project: Path | None,
+    project: PathLike | None,
     env: Mapping[str, str],
-    user_file: Path | None = None,
+    user_file: PathLike | None = None,
     flags: Mapping[str, Any] = MappingProxyType({}),
-    config_file: Path | None = None,
+    config_file: PathLike | None = None,
     trusts: TrustCheck | None = None,
     chosen: ChosenModel | None = None,
 ) -> LoadedSettings:
@@ -78,6 +78,10 @@ def load(
     trusts       called if the project's file has settings that need trust; None: use the stored decisions
     chosen       the model that the person chose in an earlier chat of the project; what they wrote wins
     """
+    project, user_file, config_file = (
+        None if path is None else read_path(path, name)
+        for path, name in ((project, "project"), (user_file, "user_file"), (config_file, "config_file"))
+    )
     user_path = (user_file or user_config_file(env)).absolute()
     files = [_File(read_document(user_path), Layer.USER, True)]
     own, untrusted, may_act = list[_File](), list[str](), False

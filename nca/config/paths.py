@@ -10,11 +10,21 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from nca.errors import ConfigError
+from nca.errors import ConfigError, UsageError
+from nca.humanize import kind_name
 
 FILE_NAME = "config.toml"
 PROJECT_FOLDER = ".nca"
+PathLike = str | os.PathLike[str]
+
+
+def read_path(value: Any, name: str) -> Path:
+    """A path that a program passes. Raises UsageError."""
+    if not isinstance(value, str | os.PathLike):
+        raise UsageError(f"{name}: expected a path, found {kind_name(value)}.")
+    return Path(os.fspath(value))
 
 
 def user_config_file(env: Mapping[str, str]) -> Path:

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
+from nca.config.paths import PathLike, read_path
 from nca.context import admission
 from nca.context.admission import FILE_RATIO, MAX_OUTPUT_BYTES, MAX_OUTPUT_LINES, Limits, admit_output
 from nca.context.calibration import Calibration
-from nca.errors import NcaError, UsageError
+from nca.errors import NcaError
 from nca.library.counting import available_input_tokens
 from nca.library.inputs import read_choice, read_mappings, read_number, read_text, read_whole
 from nca.messages import clean_text
 from nca.models.catalog import describe
 from nca.safe_files import write_atomically
-from nca.wire import kind_name
 
 DIRECTIONS = ("both", "head", "tail")
 PRIVATE_FOLDER = 0o700
@@ -46,7 +45,7 @@ def truncate_tool_output(
     max_bytes: int = MAX_OUTPUT_BYTES,
     max_lines: int = MAX_OUTPUT_LINES,
     direction: str = "both",
-    save_to: str | os.PathLike[str] | None = None,
+    save_to: PathLike | None = None,
 ) -> TruncatedOutput:
     """Cut a tool's output to its limits, on character boundaries.
 
@@ -65,12 +64,11 @@ def truncate_tool_output(
         read_whole(max_lines, "max_lines", 1),
         read_choice(direction, "direction", DIRECTIONS),
     )
-    if save_to is not None and not isinstance(save_to, str | os.PathLike):
-        raise UsageError(f"save_to: expected a path, found {kind_name(save_to)}.")
+    folder = None if save_to is None else read_path(save_to, "save_to")
     admitted = admit_output(whole, **asdict(limits))
     if not admitted.is_cut:
         return TruncatedOutput(admitted.text, False, None, admitted.original_bytes)
-    saved = None if save_to is None else str(_save(whole, Path(os.fspath(save_to))))
+    saved = None if folder is None else str(_save(whole, folder))
     added = "" if saved is None else f"\n[Full output saved to {clean_text(saved)}]"
     return TruncatedOutput(_fitted(whole, added, limits), True, saved, admitted.original_bytes)
 

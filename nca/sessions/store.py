@@ -9,6 +9,7 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
+from nca.config.paths import PathLike, read_path
 from nca.errors import SessionLocked, SessionNotFound, StoreError
 from nca.messages import clean_text
 from nca.sessions import results, transfer
@@ -51,14 +52,13 @@ class Store:
         self._file_records: FileRecords | None = None
         self._opening_files = threading.Lock()
         self.path, self.url = path, url
-        self.is_read_only = is_read_only
-        self.notes = notes
+        self.is_read_only, self.notes = is_read_only, notes
         self.program_views = ProgramViews(self._database, is_read_only=is_read_only)
 
     @classmethod
     def open(
         cls,
-        path: Path | None,
+        path: PathLike | None,
         *,
         read_only: bool = False,
         url: str = "",
@@ -73,7 +73,7 @@ class Store:
         of_team  the whole team's sessions can be read, not only one's own
         Raises StoreTooNew, StoreDamaged (if the file cannot be set aside), StoreError ("cannot write …").
         """
-        path = path.absolute() if path else None
+        path = None if path is None else read_path(path, "path").absolute()
         if url:
             from nca.sessions.postgres import connect
 

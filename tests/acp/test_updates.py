@@ -9,7 +9,6 @@ from nca.acp.tool_calls import Outlet
 from nca.acp.updates import Updates
 from nca.events import (
     ContextCompaction,
-    ErrorRaised,
     Notice,
     TextDelta,
     ToolFinished,
@@ -82,10 +81,7 @@ def test_each_compaction_is_one_call() -> None:
     ]
 
 
-def test_why_a_turn_stopped_short_is_said_and_its_error_kept() -> None:
+def test_why_a_turn_stopped_short_is_said() -> None:
     updates, _, sent = listening()
     updates.on_event(TurnFinished("max_steps", "", 50, 0.1))
     assert "Stopped after 50 steps" in sent[0]["content"]["text"]
-    failed = ErrorRaised("It broke.", "Mend it.", 3)
-    updates.on_event(failed)
-    assert updates.failure is failed

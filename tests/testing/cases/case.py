@@ -17,7 +17,8 @@ class Case:
     """One fault, and what must come of one turn against it (`nca run`, or a line in the chat).
 
     run            answers each request
-    outcome        "answer": the turn ends with the answer; "length": with a part of it; "error": with one clear line
+    outcome        "answer": the turn ends with the answer; "length", "content_filter": with a part of it; "error": with
+                   one clear line
     says           text that is reported besides the answer: the error, a notice, a compaction (any case)
     shown          text of the answer that the user has seen by the end, if it is not the script's own
     requests       number of requests in the turn, those for summaries included
@@ -32,7 +33,7 @@ class Case:
 
     about: str
     run: Fault
-    outcome: Literal["answer", "length", "error"] = "error"
+    outcome: Literal["answer", "length", "content_filter", "error"] = "error"
     says: str = ""
     shown: str = ""
     requests: int = 1
@@ -49,13 +50,13 @@ class Case:
         """The turn's messages in the log, in order."""
         if self.rows:
             return self.rows
-        if self.outcome == "answer":
+        if self.outcome in ("answer", "content_filter"):
             return ("user", "assistant")
         return ("user", "interrupted") if self.shown else ("user",)
 
     @property
     def exit_code(self) -> int:
-        return {"answer": 0, "length": 1, "error": self.error_code}[self.outcome]
+        return {"answer": 0, "error": self.error_code}.get(self.outcome, 1)
 
 
 def breaks(about: str, run: Fault, says: str = "") -> Case:
