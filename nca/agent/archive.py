@@ -130,7 +130,7 @@ class Archive:
         match = _MESSAGE.fullmatch(wanted)
         if match is None:
             return ""
-        first, last = int(match[2]), int(match[3] or match[2])
+        first, last = sorted((int(match[2]), int(match[3] or match[2])))
         if match[1] is None or self._state.session.info.id.startswith(match[1]):
             return _messages(self._state.session, first, last, self._state.history.view.aside)
         try:

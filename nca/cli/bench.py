@@ -12,7 +12,6 @@ from nca.cli import flags
 from nca.cli.compact import summarizer_of
 from nca.cli.flags import open_source, print_notes, stored_session
 from nca.cli.startup import settings_of
-from nca.errors import UsageError
 from nca.humanize import counted
 from nca.terminal.render.sanitize import json_to_terminal, one_line
 
@@ -79,8 +78,10 @@ def bench(
     messages = [entry.message for entry in copy.entries if not is_in(entry.seq, aside)]
     report = replay(messages, loaded, model=model or copy.info.model, tools=tools, summarizer=summarizer_of(loaded))
     copy, lost = _lost(copy, loaded, model)
-    if html is not None:
+    if html is not None and lost:
         _write_page(html, agent, copy, lost, overwrites=force)
+    elif html is not None:
+        print_notes([f"--html: the session has not been compacted, so {html} was not written."])
     if as_json:
         _print_json(report, lost)
     else:
@@ -110,12 +111,10 @@ def _print_json(report: Replay, lost: list[CompactionLoss]) -> None:
 
 
 def _write_page(file: Path, agent: str, copy: SessionCopy, lost: list[CompactionLoss], *, overwrites: bool) -> None:
-    """Raises UsageError if there is nothing to show, NcaError if the file cannot be written."""
+    """Raises NcaError if the file cannot be written."""
     from nca.library.losses import to_loss_page
     from nca.transcripts.export_formats import write_private
 
-    if not lost:
-        raise UsageError("--html: the session has not been compacted, so there is nothing to show.")
     write_private(file, to_loss_page(agent, copy, lost).encode(), overwrites=overwrites)
 
 

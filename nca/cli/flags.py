@@ -245,6 +245,8 @@ def open_source(file: str) -> tuple[Source, str]:
     """The file as a source, and for FILE#KEY the key of a session in it. Raises UsageError if it cannot be read."""
     from nca.transcripts.formats.source import Source
 
+    if not file:
+        raise UsageError("The name of the file or session is empty.", advice="- reads standard input.")
     if file == "-":
         return Source("standard input", raw=sys.stdin.buffer.read()), ""
     name, key = Path(file), ""

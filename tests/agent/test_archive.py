@@ -113,6 +113,7 @@ async def test_a_range_is_shown_together(store: Store, tmp_path: Path) -> None:
     conversation = opened(store, tmp_path, ["second"])
     await conversation.send("first")
     assert conversation.context.archive.expand("1-2") == "[1]\nfirst\n\n[2]\nsecond"
+    assert conversation.context.archive.expand("2-1") == "[1]\nfirst\n\n[2]\nsecond"
     assert conversation.context.archive.expand(f"{conversation.session.info.id}:1-9") == "[1]\nfirst\n\n[2]\nsecond"
     conversation.session.log.append(said(*map(str, range(3, 61))))
     assert conversation.context.archive.expand("1-99").endswith("[50]\n50\n\n[more: recall expand=51-60]")

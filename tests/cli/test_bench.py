@@ -136,8 +136,19 @@ def test_what_another_agent_lost_in_the_terminal_as_json_and_as_a_page(tmp_path:
     assert again.returncode == 2
     assert len(again.stderr.splitlines()) <= 2
     nothing = nca("bench", CODING, "--html", str(tmp_path / "none.html"), home=tmp_path)
-    assert nothing.returncode == 2
-    assert "has not been compacted" in nothing.stderr
+    assert nothing.returncode == 0
+    assert "tokens sent" in nothing.stdout
+    assert nothing.stderr.splitlines() == [
+        f"nca: --html: the session has not been compacted, so {tmp_path / 'none.html'} was not written."
+    ]
+    assert not (tmp_path / "none.html").exists()
+
+
+@pytest.mark.parametrize("command", ["bench", "compact"])
+def test_an_empty_name_of_a_file_is_said_to_be_empty(command: str, tmp_path: Path) -> None:
+    done = nca(command, "", home=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "is empty" in done.stderr
 
 
 def test_nca_s_own_session_has_its_compactions_and_no_changes_by_hand(tmp_path: Path) -> None:

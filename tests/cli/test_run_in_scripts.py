@@ -50,6 +50,16 @@ def test_json_says_why_a_turn_failed(provider: Provider, tmp_path: Path) -> None
     assert json.loads(run(provider, tmp_path, "Hello", "--json").stdout)["error"] is None
 
 
+def test_a_message_that_was_put_aside_after_a_failure_is_shown_as_taken_back(
+    provider: Provider, tmp_path: Path
+) -> None:
+    provider.api_key = "another"
+    session = json.loads(run(provider, tmp_path, "Hello", "--json").stdout)["session_id"]
+    provider.api_key = ""
+    assert run(provider, tmp_path, "Hello", "--session", session).returncode == 0
+    assert "taken back" in forked("sessions", "show", session, home=tmp_path).stdout
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
