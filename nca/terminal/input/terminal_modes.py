@@ -58,15 +58,15 @@ class TerminalModes:
                 termios.tcsetattr(self._descriptor, termios.TCSANOW, self._found)
 
     def be_quiet(self) -> None:
-        """Turn off echo and line editing; signals stay on. A read returns at once.
+        """Turn off echo and line editing; signals stay on, and take away nothing that was typed before their key.
 
-        A signal key takes away what was typed before it. A read that waited would then wait for the next key, and
-        nothing else could happen until it came.
+        A read returns at once: one that waited would wait for the next key, and nothing else could happen until then.
         """
         with contextlib.suppress(OSError, termios.error):
             mode = termios.tcgetattr(self._descriptor)
             mode[0] &= ~(termios.ICRNL | termios.INLCR | termios.IGNCR)
             mode[3] &= ~(termios.ECHO | termios.ICANON | termios.IEXTEN)
+            mode[3] |= termios.NOFLSH
             mode[6][termios.VMIN] = 0
             mode[6][termios.VTIME] = 0
             termios.tcsetattr(self._descriptor, termios.TCSANOW, mode)

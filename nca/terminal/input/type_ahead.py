@@ -160,6 +160,8 @@ class TypeAhead(UnsentLines):
             # The other program has the terminal's modes in its care, and got the signal too.
             stop_process(group=False)
             return
+        if self._is_collecting:
+            self._read_all()  # else the shell would run it
         mark_pastes(on=False)
         self._modes.be_as_found()
         stop_process(group=True)
@@ -195,9 +197,8 @@ class TypeAhead(UnsentLines):
             press(None)
             yield
             return
-        descriptor = self._keyboard.fileno()
-        while not question.is_typed and select.select([descriptor], [], [], 0)[0] and self._read(descriptor):
-            pass
+        if not question.is_typed:
+            self._read_all()
         self._question = AskedQuestion(question, press)
         self._question.is_line_open = self._has_open_line()
         self._give_way(self._question)
@@ -207,13 +208,18 @@ class TypeAhead(UnsentLines):
             self._type(self._question.take_held())
             self._question = None
 
+    def _read_all(self) -> None:
+        descriptor = self._keyboard.fileno()
+        while select.select([descriptor], [], [], 0)[0] and self._read(descriptor):
+            pass
+
     def _read(self, descriptor: int) -> bool:
         """Read what has arrived. False at the end of the input."""
         loop = asyncio.get_running_loop()
         try:
             data = os.read(descriptor, _READ_BYTES)
             if not data and is_open(descriptor):
-                # A signal key has taken away what there was to read.
+                # Somebody else has taken what there was to read.
                 return True
         except OSError:
             data = b""

@@ -109,6 +109,15 @@ def test_escape_stops_the_answer_and_keeps_what_was_typed() -> None:
         assert "never" not in tty.text()
 
 
+def test_a_signal_key_takes_away_nothing_that_was_typed_right_before_it() -> None:
+    with at_work() as tty:
+        tty.send(f"one\rtwo{CTRL_C}")
+        tty.sees("Interrupted. The answer so far is kept.")
+        tty.sees("› one\n  two")
+        tty.settle()
+        assert "never" not in tty.text()
+
+
 def test_a_key_that_begins_with_escape_stops_nothing_even_where_it_comes_in_two_parts() -> None:
     with at_work() as tty:
         tty.send("wod")
