@@ -181,6 +181,19 @@ def test_escape_empties_a_prompt_that_gives_way(start: Callable[..., Tty], keys:
     assert "› after it" in tty.text()
 
 
+@pytest.mark.parametrize("typed", ["/context", "explain", "quit it"])
+def test_escape_and_at_once_a_key_replace_a_text_that_gives_way(start: Callable[..., Tty], typed: str) -> None:
+    """Read as Alt-/, it was `look at @gone.py/context`."""
+    tty = start("Fine.")
+    tty.sees("›")
+    tty.line("look at @gone.py")
+    tty.sees("Esc empties")
+    tty.settle()
+    tty.send(ESCAPE + typed)
+    tty.sees(f"› {typed}")
+    tty.sees_no("Esc empties")
+
+
 def test_a_second_undo_replaces_the_text_that_the_first_one_brought_back(start: Callable[..., Tty]) -> None:
     tty = start("First.", "Second.")
     tty.line("One")

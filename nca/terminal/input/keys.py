@@ -114,11 +114,6 @@ def _add_enter_and_tab(bindings: KeyBindings, is_lone_escape: Condition) -> None
     def new_line(event: KeyPressEvent) -> None:
         event.current_buffer.newline(copy_margin=False)
 
-    @bindings.add("escape", "/", filter=emacs_mode & ~is_searching)
-    def begin_command(event: KeyPressEvent) -> None:
-        """An Escape out of habit, then a command. Else Alt-/ would complete as Tab does, and the rest would be sent."""
-        event.key_processor.feed(event.key_sequence[-1], first=True)
-
     @bindings.add("tab", filter=~is_searching)
     def complete(event: KeyPressEvent) -> None:
         _complete(event.current_buffer)
@@ -148,6 +143,16 @@ def _add_escape(bindings: KeyBindings, actions: KeyActions) -> None:
             actions.rewind(event)
         else:
             escaped_at = time.monotonic()
+
+    # prompt_toolkit has these, but Alt-/ would complete as Tab does and the rest be sent, and the others do nothing.
+    @bindings.add("escape", "/", filter=emacs_mode & ~is_searching)
+    @bindings.add("escape", "a", filter=emacs_mode & ~is_searching)
+    @bindings.add("escape", "e", filter=emacs_mode & ~is_searching)
+    def no_alt(event: KeyPressEvent) -> None:
+        """An Escape out of habit, then the key, as where Alt with it is not bound at all."""
+        if actions.gives_way:
+            actions.clear(event.current_buffer)
+        event.key_processor.feed(event.key_sequence[-1], first=True)
 
 
 def _add_actions(bindings: KeyBindings, actions: KeyActions) -> None:

@@ -182,7 +182,8 @@ class Prompt:
         self._show(buffer, ())
 
     def _note_key(self, _: object) -> None:
-        if self._returned.gives_way and self._session.app.renderer.last_rendered_screen:  # none after Ctrl-L
+        app = self._session.app
+        if app.renderer.last_rendered_screen and not app.key_processor.key_buffer:  # no Ctrl-L, no part of a key
             self._returned.gives_way = False
 
     def _note_standing(self) -> None:
