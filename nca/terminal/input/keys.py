@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from pathlib import PurePath
 from typing import Protocol
 
 from prompt_toolkit.application import get_app
@@ -26,6 +27,7 @@ from prompt_toolkit.filters.app import vi_replace_single_mode
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
+from nca.terminal.input.file_finder import mention_before
 from nca.terminal.input.line_kind import is_command, may_complete
 from nca.words import Span, Words, text_of
 
@@ -107,6 +109,12 @@ def _add_enter_and_tab(bindings: KeyBindings, is_lone_escape: Condition) -> None
             buffer.complete_state = None
             if buffer.text.endswith("/"):
                 buffer.start_completion()
+
+    @bindings.add("enter", filter=Condition(_is_mention_begun) & ~completion_is_selected & ~is_searching)
+    def finish(event: KeyPressEvent) -> None:
+        """Sent as it is, the name would attach nothing, and nobody would say so."""
+        event.current_buffer.go_to_completion(0)
+        take(event)
 
     # An Escape that was pressed alone is a key of its own; with another one at once it is that key with Alt.
     @bindings.add("escape", "enter", filter=~is_searching & ~is_lone_escape)
@@ -201,6 +209,22 @@ def typed_by_key(buffer: Buffer, said: Words) -> Span | None:
     character = keys[0].data
     times = max(1, (len(buffer.text) - len(text_of(said))) // max(1, len(character)))
     return Span(character * times, "typed")
+
+
+def _is_mention_begun() -> bool:
+    """Whether the word behind an @ names nothing in the menu, and the name that is first there begins with it.
+
+    Any other word may be a person's name, or a decorator.
+    """
+    buffer = get_app().current_buffer
+    mention = mention_before(buffer.document.text_before_cursor)
+    found = buffer.complete_state.completions if buffer.complete_state is not None else []
+    if not found or not mention or is_command(buffer.text):
+        return False
+    typed = mention.strip('"').lower()
+    names = [one.text.strip(' "').rstrip("/").lower() for one in found]
+    is_named = typed.endswith("/") or typed in names
+    return not is_named and (names[0].startswith(typed) or PurePath(names[0]).name.startswith(typed))
 
 
 def _has_blank_after_command() -> bool:

@@ -173,6 +173,32 @@ def test_files_are_taken_from_the_menu(start: Callable[..., Tty], tmp_path: Path
     assert "/config" not in tty.text()
 
 
+def test_enter_takes_the_file_whose_name_is_begun_and_sends_any_other_word_as_it_is(
+    start: Callable[..., Tty], tmp_path: Path
+) -> None:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src/version.py").write_text("print()")
+    tty = start("Read.", "Sent.", "Again.", directory=str(tmp_path))
+    tty.send("explain @vers")
+    tty.sees("   src/version.py")
+    tty.send("\r")
+    tty.sees("› explain @src/version.py")
+    assert "Read." not in tty.text()
+    tty.send("\r")
+    tty.sees("Read.")
+    tty.settle()
+    tty.send("thank @rion")  # its letters are in the file's name, in this order
+    tty.sees("   src/version.py", times=tty.text().count("   src/version.py") + 1)
+    tty.send("\r")
+    tty.sees("Sent.")
+    tty.settle()
+    tty.send("list @src")
+    tty.sees("   src/")
+    tty.send("\r")
+    tty.sees("Again.")
+    assert {"› thank @rion", "› list @src"} <= {*tty.text().split("\n")}
+
+
 def test_history_by_its_beginning_suggested_searched_and_undone(start: Callable[..., Tty]) -> None:
     tty = start("One.", "Two.", "Three.")
     for text, answer in (
