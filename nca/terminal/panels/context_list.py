@@ -14,7 +14,7 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from nca.context.parts import KINDS, LABELS
-from nca.errors import NcaError
+from nca.errors import NcaError, UsageError, sentence
 from nca.humanize import counted, percent
 from nca.terminal.panels.list_panel import BAR, Line, ListPanel, cut, wrapped
 from nca.terminal.render.sanitize import one_line
@@ -161,7 +161,7 @@ class ContextList(ListPanel["ContextItem", Mapping[str, Change]]):
         """Why the chosen item cannot be changed so; "" if it can."""
         item = self._item
         if change == "collapse" and not item.is_collapsible:
-            return "It cannot be collapsed: it is short, a call, pinned, or still needed in full."
+            return self._why_not_collapsed(item)
         if change == "expand" and item.is_whole:
             return "It is already shown in full."
         if change in ("pin", "compact") and not item.id.isdecimal():
@@ -172,6 +172,15 @@ class ContextList(ListPanel["ContextItem", Mapping[str, Change]]):
         ):
             return f"Pins have room for {self._context.pins_budget_tokens:,} tokens; {self._pin_tokens:,} are taken."
         return ""
+
+    def _why_not_collapsed(self, item: ContextItem) -> str:
+        if not item.id.isdecimal():
+            return "Only messages can be collapsed."
+        try:
+            self._frees(int(item.id))
+        except UsageError as error:
+            return sentence(error.message)
+        return f"Message {item.id} would not get shorter."
 
     @property
     def _pin_tokens(self) -> int:

@@ -81,11 +81,13 @@ async def test_what_is_pinned_short_or_needed_cannot_be_collapsed(stage: Stage) 
     context.pin(4)
     panel = listed(stage)
     panel.keys()["tab"]()
-    while "message 4 · pinned" not in "\n".join(lines(panel)):
-        panel.move(1)
-    panel.press("c")
-    assert panel.marks == {}
-    assert "It cannot be collapsed: it is short, a call, pinned, or still needed in full." in lines(panel)
+    for which, why in (("2", "would not get shorter"), ("4 · pinned", "is pinned")):
+        panel.move(-6)
+        while f"message {which}" not in "\n".join(lines(panel)):
+            panel.move(1)
+        panel.press("c")
+        assert panel.marks == {}
+        assert f"Message {which[0]} {why}." in lines(panel)
     panel.press("p")
     assert panel.marks == {"4": "unpin"}
     panel.press("e")
@@ -123,6 +125,7 @@ async def test_what_stands_for_others_is_listed_and_opened_again(stage: Stage) -
     panel = listed(stage)
     panel.press("c")
     assert panel.marks == {}
+    assert "Only messages can be collapsed." in lines(panel)
     panel.press("e")
     assert panel.marks == {item.id: "expand"}
     assert f"e expand +{context.expansion_tokens(item.id):,}" in lines(panel)[-2]
