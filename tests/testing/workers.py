@@ -8,7 +8,6 @@ it was at, and another one goes on behind it.
 from __future__ import annotations
 
 import atexit
-import gc
 import os
 import sys
 import threading
@@ -26,7 +25,6 @@ from typing import Any
 import pytest
 from _pytest.capture import FDCapture
 
-from nca import vocabulary
 from nca.models.litellm_import import load
 
 TEST_RUN = "NCA_TEST_RUN"
@@ -44,10 +42,8 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     if not count or session.config.getoption("collectonly") or session.testsfailed:
         return None
     os.environ[TEST_RUN] = uuid.uuid4().hex
-    # Most workers come to need these.
+    # Most workers come to need it.
     load()
-    vocabulary.load()
-    gc.freeze()
     files = groupby(range(len(session.items)), key=lambda number: session.items[number].path)
     first = _First(session, deque(list(numbers) for _, numbers in files))
     try:
