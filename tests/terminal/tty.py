@@ -22,9 +22,6 @@ WAIT_SECONDS = 60.0
 _MARGIN_SECONDS = 0.2
 """The program may read one key late, but not the next one: then the pause between them was shorter for it."""
 
-_MOST_WAITING_SECONDS = 0.05
-"""Of a silence in which the program was kept waiting for longer, the rest may be too short for what it does."""
-
 
 class Tty:
     """`sees` waits until a text is on the screen (or scrolled off it); `raw` is every byte that was written."""
@@ -114,18 +111,13 @@ class Tty:
     def settle(self, *, is_drawn: bool = True) -> None:
         """Read until the program has been silent for a moment and waits for something.
 
-        On a busy machine silence alone says nothing: the program may not have had its turn yet, or only just now.
+        On a busy machine silence alone says nothing: the program may not have had its turn yet.
 
         is_drawn  on the screen, which takes 15 microseconds for each character; all of it is in `raw` in any case
         """
         deadline = time.monotonic() + self.wait_seconds
-        is_busy = True
-        while is_busy:
-            kept_waiting = _kept_waiting_seconds(self.process.pid)
-            has_read = self._read(0.3, is_drawn=is_drawn)
-            kept_waiting = _kept_waiting_seconds(self.process.pid) - kept_waiting
-            is_working = _has_work(self.process.pid) or kept_waiting > _MOST_WAITING_SECONDS
-            is_busy = has_read or (is_working and time.monotonic() < deadline)
+        while self._read(0.3, is_drawn=is_drawn) or (_has_work(self.process.pid) and time.monotonic() < deadline):
+            pass
 
     def ends(self, *, again: str = "") -> int:
         """Wait for the end; the exit code. `again`: a key that may have come too late, to be pressed each second."""
@@ -167,14 +159,6 @@ def _has_work(pid: int) -> bool:
         stats = [(task / "stat").read_text() for task in Path(f"/proc/{pid}/task").iterdir()]
         return any(stat.rpartition(")")[2].split()[0] in ("R", "D") for stat in stats)
     return False
-
-
-def _kept_waiting_seconds(pid: int) -> float:
-    """How long its threads wanted to run and others did, since they began. 0 where the system does not tell."""
-    with suppress(OSError):
-        stats = [(task / "schedstat").read_text() for task in Path(f"/proc/{pid}/task").iterdir()]
-        return sum(int(stat.split()[1]) for stat in stats) / 1e9
-    return 0.0
 
 
 def chat(
