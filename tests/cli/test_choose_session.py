@@ -66,7 +66,7 @@ def test_reading_shows_everything_and_sends_nothing(start: Callable[..., Tty], t
         tty.sees("  read-only  ")
         assert "› the question\n\nthe answer\n\nReading" in tty.text()
         tty.settle()
-        tty.line("/context")
+        tty.command("/context")
         tty.sees("2 messages in 1 turn.")
         tty.sees("Esc leaves")
         tty.send("\x1b")

@@ -192,7 +192,7 @@ def test_flags_reach_the_engine(start: Callable[..., Tty]) -> None:
     tty.sees("context.compact_threshold = 0.5  (flag --compact-threshold)")
     tty.line("/config context.auto")
     tty.sees("context.auto = off")
-    tty.line("/context")
+    tty.command("/context")
     tty.sees("of 3,600 tokens")
 
 

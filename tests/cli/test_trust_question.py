@@ -194,7 +194,7 @@ def test_at_the_start_it_is_said_what_waits_and_what_holds(place: Place) -> None
     assert "2 deny rules and 1 ask rule of .claude/settings.json hold here." in shown
     assert ".claude/settings.json: Task(x) is not clear to nca" in shown
     assert "resumes this session" in shown
-    tty.line("/permissions")
+    tty.command("/permissions")
     tty.sees("Bash(rm:*)")
     tty.send("\x04")
     assert tty.ends() == 0

@@ -55,7 +55,7 @@ def test_notices_a_compaction_and_the_gauge(start: Callable[..., Tty]) -> None:
     assert b"Compaction at 95%." in tty.raw
     tty.sees("Compacted")
     tty.settle()
-    tty.line("/context")
+    tty.command("/context")
     tty.sees("compacted")
     tty.sees("Esc leaves")
     tty.send(ESCAPE)
@@ -128,7 +128,7 @@ def test_a_failed_turn_keeps_the_text_for_another_try(start: Callable[..., Tty])
     tty.sees("› /etc/hosts, please")  # no command, so it needs no second slash
     tty.send("\r")
     tty.sees("Now it works.")
-    tty.line("/context")
+    tty.command("/context")
     tty.sees("you: /etc/hosts, please")
     tty.sees("2 messages in 1 turn")
 

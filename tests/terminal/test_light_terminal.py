@@ -71,7 +71,7 @@ def test_the_chat_draws_in_the_light_palette(tmp_path: Path) -> None:
             ("/model", "Esc cancels"),
             ("/rewind", "Esc cancels"),
         ):
-            tty.line(line)
+            tty.command(line)
             tty.sees(awaited)
             tty.settle()
             tty.send("\x1b")
@@ -84,7 +84,7 @@ def test_the_chat_draws_in_the_light_palette(tmp_path: Path) -> None:
             ("/nothing", "no command"),
             ("/context all", "Largest"),
         ):
-            tty.line(line)
+            tty.command(line)
             tty.sees(awaited)
             tty.settle()
         tty.send("/co")

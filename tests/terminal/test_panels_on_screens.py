@@ -37,7 +37,7 @@ def test_the_gauge_is_the_panels_number_before_and_after_each_change(tty: Tty) -
         tty.line(f"Question {number}.")
         tty.sees(f"Answer {number}.")
     tty.settle()
-    tty.line("/context")
+    tty.command("/context")
     tty.sees("Esc")
     tty.settle()
     (headline, *_) = re.findall(r"Context: (\S+)% used", tty.text())
@@ -57,10 +57,10 @@ def test_the_gauge_is_the_panels_number_before_and_after_each_change(tty: Tty) -
         ("/context undo", "Undid the"),
         ("/compact", "Compacted"),
     ):
-        tty.line(line)
+        tty.command(line)
         tty.sees(said)
         tty.settle()
-        tty.line("/context")
+        tty.command("/context")
         tty.sees("largest")
         tty.send("\x1b")
         tty.settle()
@@ -76,7 +76,7 @@ def test_help_config_and_tools_are_one_screen(tty: Tty) -> None:
         ("/config", "max_output_tokens", "Esc"),
         ("/tools", "read_file", "(/permissions)"),
     ):
-        tty.line(line)
+        tty.command(line)
         tty.sees(last)
         tty.settle()
         on_screen = "\n".join(tty.shown())

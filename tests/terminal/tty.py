@@ -60,6 +60,11 @@ class Tty:
         """Type a line and its Enter."""
         self.send(text + "\r")
 
+    def command(self, text: str) -> None:
+        """Type a command at an empty prompt: while nca works, some only show what they let one choose from there."""
+        self.until(lambda: "›" in [line for line in self.shown() if line][-2:])
+        self.line(text)
+
     def answer(self, *keys: str) -> None:
         """Answer a question that is on the screen, one key after the other, with the pause that each of them needs."""
         for key in keys:

@@ -52,7 +52,7 @@ def test_enter_sends_and_three_ways_make_a_new_line(start: Callable[..., Tty]) -
     tty.sees("› one\n  two\n  three\n  four")
     tty.send("\r")
     tty.sees("Got it.")
-    tty.line("/context")
+    tty.command("/context")
     tty.sees("you: one two three four")
 
 
@@ -288,7 +288,7 @@ def test_long_pastes_are_folded_and_sent_whole(start: Callable[..., Tty]) -> Non
     tty.send(UP)
     tty.sees("› [pasted 214 lines] what is it?", times=2)
     tty.send(CTRL_C)
-    tty.line("/context")
+    tty.command("/context")
     tty.sees("you: line 0 line 1")
 
 

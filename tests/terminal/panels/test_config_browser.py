@@ -180,7 +180,7 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Tty]]:
 
 def test_settings_are_browsed_edited_and_saved_in_the_chat(start: Callable[..., Tty], tmp_path: Path) -> None:
     tty = start()
-    tty.line("/config")
+    tty.command("/config")
     tty.sees(f"1 of {len(KEYS)}")
     tty.send("target_ratio\r")
     tty.sees("context.target_ratio = auto")

@@ -175,9 +175,9 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Tty]]:
 def test_the_list_is_walked_and_only_what_is_confirmed_happens(start: Callable[..., Tty], tmp_path: Path) -> None:
     tty = start({"text": LONG}, {"text": LONG}, "Fine.", SUMMARY, SUMMARY)
     for line in ("first", "second", "third"):
-        tty.line(line)
+        tty.command(line)
         tty.settle()
-    tty.line("/context")
+    tty.command("/context")
     tty.sees("Esc leaves")
     tty.send("c")
     tty.sees("a applies 1 change")
@@ -190,7 +190,7 @@ def test_the_list_is_walked_and_only_what_is_confirmed_happens(start: Callable[.
     # Nothing of the list stays, and the picture does.
     assert "Esc drops" not in "\n".join(tty.shown())
     assert "answer reserve" in tty.text()
-    tty.line("/context")
+    tty.command("/context")
     tty.sees("Esc leaves")
     tty.send("c" + DOWN + "p")
     tty.sees("a applies 2 changes")
@@ -198,7 +198,7 @@ def test_the_list_is_walked_and_only_what_is_confirmed_happens(start: Callable[.
     tty.sees("Collapsed 1 message")
     tty.sees("is pinned.")
     tty.settle()
-    tty.line("/context")
+    tty.command("/context")
     tty.sees("shortened, 1 pinned")
     tty.send(TAB + END + UP)
     tty.sees("5 of 6, in order")
@@ -222,7 +222,7 @@ def test_keys_in_one_piece_with_the_one_that_ends_the_list_are_for_the_prompt(st
     tty.line("hello")
     tty.sees("One.")
     tty.settle()
-    tty.line("/context")
+    tty.command("/context")
     tty.sees("Esc leaves")
     tty.send("\x07and then\r")
     tty.sees("Two.")

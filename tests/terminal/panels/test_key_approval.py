@@ -211,7 +211,7 @@ def test_always_is_kept_and_permissions_shows_it(start: Callable[..., Tty], tmp_
     assert "a.txt" in (tmp_path / "nca" / "config.toml").read_text()
     tty.line("write it again")
     tty.sees("Again.")
-    tty.line("/permissions")
+    tty.command("/permissions")
     tty.sees("allow  write_file")
     tty.line("/permissions remove 1")
     tty.sees("Removed: allow write_file")

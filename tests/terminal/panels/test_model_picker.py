@@ -99,7 +99,7 @@ def test_what_is_said_of_the_chosen_one_wraps_in_a_narrow_window() -> None:
 def test_in_a_terminal_the_chosen_model_answers() -> None:
     with chats() as begin:
         tty = begin("Fine.", env={"OPENAI_API_KEY": "sk-none"})
-        tty.line("/model")
+        tty.command("/model")
         tty.sees("Enter switches")
         tty.send("gpt-4.1-nano\r")
         tty.sees("gpt-4.1-nano answers from now on.")
