@@ -10,11 +10,6 @@ from benchmarks.summed import label_of, seconds, table
 Row = dict[str, Any]
 Figures = Mapping[str, Any]
 MEGABYTE = 1024 * 1024
-BEFORE_O200K = (
-    "**nca's times are too good.** They were measured before nca counted every text in o200k (24 November 2026). Since"
-    " then, on a busy machine beside NeuroLink: 10,000 messages from dicts take about 18 times as long as there, again"
-    " 5 to 7 times, in a session 8 times. This section is to be measured anew."
-)
 WHAT_IT_DOES = (
     "*nca* checks every message, counts it, makes the view from the log (words, answers, calls, changes, names), and"
     " checks the result; *stages 1, 2, 4* is the same without the summary.",
@@ -35,7 +30,6 @@ def timed(figures: Figures) -> Iterator[str]:
     rows = figures["times"]
     lengths = sorted({row["messages"] for row in rows})
     yield "## Time"
-    yield BEFORE_O200K
     yield "### From dicts to dicts"
     yield (
         "Each program gets messages as dicts that it has never seen, and gives dicts back; nca by `nca.compact`."

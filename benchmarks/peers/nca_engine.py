@@ -76,8 +76,15 @@ class Nca(Adapter):
 
     def from_dicts(self, rows: list[Row], task: Row) -> list[Row]:
         """As a library: `nca.compact`, which also checks the messages, counts them and keeps a record."""
-        target, stages = task["target_tokens"] / task["budget_tokens"], STAGES_OF[task["variant"]]
-        return nca.compact(rows, context_window=task["window_tokens"], target=target, stages=stages, fit="cut").messages
+        window, budget = task["window_tokens"], task["budget_tokens"]
+        return nca.compact(
+            rows,
+            context_window=window,
+            max_output_tokens=window - budget,
+            target=task["target_tokens"] / budget,
+            stages=STAGES_OF[task["variant"]],
+            fit="cut",
+        ).messages
 
     def is_overflow(self, error: Row) -> bool:
         failure = nca.classify_provider_error(error["body"], status=error["status"], provider=error["provider"])
