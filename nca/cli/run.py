@@ -201,7 +201,9 @@ class _TurnPrinter:
         self._draw = PlainDraw(answers, sys.stderr, os.environ, is_chat=False)
 
     def on_event(self, event: Event) -> None:
-        from nca.events import ApprovalAsked, ApprovalGiven
+        import msgspec
+
+        from nca.events import ApprovalAsked, ApprovalGiven, TurnFinished
         from nca.terminal.render.stream_writer import write_error_exit_code
 
         match event:
@@ -209,13 +211,17 @@ class _TurnPrinter:
                 self._asked = event
             case ApprovalGiven(decision="unanswered") if self._asked is not None:
                 self._unanswered.append(self._asked)
+            case TurnFinished() if self._interrupts.exit_code is not None:
+                event = msgspec.structs.replace(event, exit_code=self._interrupts.exit_code)
             case _:
                 pass
-        if not self._stream:
+        if self._failure is not None:
+            return  # the turn is being stopped, and not by the person
+        if self._stream:
+            self._failure = _write_event(event)
+        else:
             self._draw.on_event(event)
             self._failure = self._draw.failure
-        elif self._failure is None:
-            self._failure = _write_event(event)
         if self._failure is not None:
             self._interrupts.end(write_error_exit_code(self._failure))
 

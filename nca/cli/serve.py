@@ -75,8 +75,26 @@ def serve(
         for note in views.notes:
             tell(note)
         views.close()  # what there is to say of the store is said here, once
+    _check_free(host, port)
     _listen(options, host, port, workers)
     return 0
+
+
+def _check_free(host: str, port: int) -> None:
+    """Raises UsageError where nobody can listen there now."""
+    import socket
+
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        with socket.socket(family) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind((host, port))
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise UsageError(
+            f"nca serve cannot listen on {host}, port {port} ({reason}).",
+            advice="Choose a free port with --port (0 takes any), or an address of this machine with --host.",
+        ) from error
 
 
 def _listen(options: Options, host: str, port: int, workers: int) -> None:

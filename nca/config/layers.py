@@ -83,19 +83,10 @@ def load(
         for path, name in ((project, "project"), (user_file, "user_file"), (config_file, "config_file"))
     )
     user_path = (user_file or user_config_file(env)).absolute()
+    own = list[_File]()
     files = [_File(read_document(user_path), Layer.USER, True)]
-    own, untrusted, may_act = list[_File](), list[str](), False
-    if config_file is not None:
-        document = read_document(config_file.absolute())
-        if document is None:
-            raise ConfigError(f"{shown_path(config_file)}: there is no such file.")
-        files.append(_File(document, Layer.PROJECT, True))
-    elif project is not None:
-        project_file = project_config_file(project.absolute())
-        # With NCA_HOME=~/.nca, the project file of ~ is the user's file, which is already read.
-        if not _same(project_file, user_path):
-            found, untrusted, may_act = _project_files(project, env, trusts or TrustStore(env).is_trusted)
-            files += found
+    found, untrusted, may_act = _of_project(project, user_path, config_file, env, trusts or TrustStore(env).is_trusted)
+    files += found
 
     def lay(start: Mapping[str, SettingValue]) -> _Draft:
         draft = _Draft(user_path, start)
@@ -121,6 +112,21 @@ def load(
     held = held_rules(project, home, said, projects_allow=may_act, own_allow=uses_own)
     notes = merged_notes((), [*draft.notes, *untrusted, *said])
     return LoadedSettings(MappingProxyType(draft.base), tuple(draft.patterns), "", notes, held)
+
+
+def _of_project(
+    project: Path | None, user_path: Path, config_file: Path | None, env: Mapping[str, str], trusts: TrustCheck
+) -> tuple[list[_File], list[str], bool]:
+    """The file that replaces the project's, or else what `_project_files` finds."""
+    if config_file is not None:
+        document = read_document(config_file.absolute())
+        if document is None:
+            raise ConfigError(f"{shown_path(config_file)}: there is no such file.")
+        return [_File(document, Layer.PROJECT, True)], [], False
+    # With NCA_HOME=~/.nca, the project file of ~ is the user's file, which is already read.
+    if project is None or _same(project_config_file(project.absolute()), user_path):
+        return [], [], False
+    return _project_files(project, env, trusts)
 
 
 class _File(NamedTuple):

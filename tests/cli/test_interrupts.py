@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+import signal
 import socket
 import time
 from collections.abc import Callable, Iterator
@@ -93,6 +95,7 @@ def test_an_interrupt_ends_the_wait_and_the_session_goes_on(
     done = child.wait()
     assert (done.returncode, done.stderr) == (130, "")
     assert '"reason":"interrupted"' in done.stdout.splitlines()[-1]
+    assert json.loads(done.stdout.splitlines()[-1])["exit_code"] == 130
     with Store.open(database(tmp_path), read_only=True) as store:
         session = store.open_session(talk[1], read_only=True)
         kept = [entry.message for entry in session.log.entries()[2 * TALK_TURNS :]]
@@ -104,6 +107,18 @@ def test_an_interrupt_ends_the_wait_and_the_session_goes_on(
     again = forks.run("run", "Go on.", "--session", talk[1], "--model", "openai/plain", **place, **keys)
     assert (again.returncode, again.stdout) == (0, f"{ANSWER}\n")
     assert "What is it?" in str(provider.requests[-1]["messages"])
+
+
+def test_the_last_event_has_the_exit_code_of_the_program(forks: Forks, provider: Provider, tmp_path: Path) -> None:
+    keys: dict[str, Any] = {"OPENAI_API_KEY": "k", "OPENAI_API_BASE": provider.url}
+    words = ["run", "What is it?", "--stream", "ndjson", "--model", f"openai/{WAITS['answer']}"]
+    child = forks.start(*words, home=tmp_path, cwd=tmp_path, **keys)
+    until(lambda: bool(provider.requests))
+    child.send(signal.SIGTERM)
+    done = child.wait()
+    assert (done.returncode, done.stderr) == (143, "")
+    last = json.loads(done.stdout.splitlines()[-1])
+    assert (last["type"], last["reason"], last["exit_code"]) == ("turn_finished", "interrupted", 143)
 
 
 def test_an_interrupt_ends_the_wait_for_a_connection(forks: Forks, tmp_path: Path) -> None:

@@ -386,6 +386,17 @@ def test_what_cannot_be_served_is_refused(arguments: list[str], said: str, tmp_p
     assert (tmp_path / "short").read_text() == "ada secret\n"
 
 
+def test_a_port_that_is_taken_is_one_line(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        ran = forked("serve", "--port", str(port), home=tmp_path)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert ran.stderr == (
+        f"nca: nca serve cannot listen on 127.0.0.1, port {port} (address already in use)."
+        " Choose a free port with --port (0 takes any), or an address of this machine with --host.\n"
+    )
+
+
 def test_that_a_damaged_store_was_set_aside_is_said(tmp_path: Path) -> None:
     views = tmp_path / "views.db"
     nca.Store.open(views).close()

@@ -153,14 +153,15 @@ async def test_a_session_is_found_by_its_title_its_beginning_or_a_word_of_it(tmp
             await stage.command("/resume otation")
 
 
-async def test_resuming_counts_what_is_in_the_conversation(tmp_path: Path) -> None:
+async def test_resuming_counts_as_the_list_does_and_says_what_is_not_in_the_conversation(tmp_path: Path) -> None:
     with a_stage(tmp_path, ["One.", "Two."]) as stage:
         await stage.conversation.send("first")
         await stage.conversation.send("second")
         await stage.command("/rewind 3 chat")
         name = stage.conversation.session.info.id
         await stage.command("/new")
-        assert "Resuming “first” (2 messages)." in await stage.command(f"/resume {name}")
+        said = "Resuming “first” (4 messages, 2 of them not in the conversation)."
+        assert said in await stage.command(f"/resume {name}")
 
 
 async def test_resuming_says_that_the_last_message_has_no_answer(tmp_path: Path) -> None:

@@ -94,8 +94,9 @@ def show_resumed(conversation: Conversation, output: Output, forked_from: str = 
     output.exchange(exchange)
     doing = "Reading" if conversation.session.is_read_only else "Resuming"
     # What was taken back, or asked beside it, is in the log and not in the conversation.
-    messages = info.messages - sum(last - first + 1 for first, last in conversation.context.view.aside)
-    output.notice(f"{doing} “{title(info)}” ({counted(messages, 'message')}).")
+    aside = sum(last - first + 1 for first, last in conversation.context.view.aside)
+    less = f", {aside:,} of them not in the conversation" if aside else ""
+    output.notice(f"{doing} “{title(info)}” ({counted(info.messages, 'message')}{less}).")
     if forked_from:
         output.notice(f"Forked {short_id(forked_from)}: this copy is {short_id(info.id)}.")
     if conversation.session.is_read_only:

@@ -22,9 +22,9 @@ _MOST_ENTRIES = 5_000
 def without_patterns(command: str, *, workspace: Workspace, directory: Path) -> str:
     """The command with the names of files for each pattern; as it is if it has none, or one that is not understood.
 
-    Understood is `*` in the last part of a path. The folder before it is in the project, and at least one file fits:
-    so no name can be taken for an option, whatever the files are called. Names are as bash finds them, without those
-    that begin with a dot, in the order of their characters. Too many make a command that is too long to be judged.
+    Understood is `*` in the last part of a path. Its folder is in the project, and at least one file fits. Names are as
+    bash finds them, without those that begin with a dot, in the order of their characters. One that could be taken for
+    an option is not understood. Too many make a command that is too long to be judged.
     """
     if "*" not in command:
         return command
@@ -45,15 +45,15 @@ def without_patterns(command: str, *, workspace: Workspace, directory: Path) -> 
 def _names(word: str, workspace: Workspace, directory: Path) -> list[str]:
     """The paths that a word with a pattern stands for; [] if it must not be taken for any."""
     folder, slash, last = word.rpartition("/")
-    if not slash or ANY_TEXT in folder or ANY_TEXT * 2 in last or word.startswith("-") or last.startswith("."):
+    if ANY_TEXT in folder or ANY_TEXT * 2 in last or word.startswith("-") or last.startswith("."):
         return []
     try:
-        with os.scandir(workspace.resolve(str(directory / f"{folder}/"))) as entries:
+        with os.scandir(workspace.resolve(str(directory / f"{folder}{slash}"))) as entries:
             found = [entry.name for entry in islice(entries, _MOST_ENTRIES + 1)]
     except (ToolError, OSError):
         return []
-    fitting = sorted(f"{folder}/{name}" for name in found if name[0] != "." and _fits(name, last.split(ANY_TEXT)))
-    is_plain = all(name.isascii() and name.isprintable() for name in fitting)
+    fitting = sorted(f"{folder}{slash}{name}" for name in found if name[0] != "." and _fits(name, last.split(ANY_TEXT)))
+    is_plain = all(name.isascii() and name.isprintable() and name[0] != "-" for name in fitting)
     return fitting if is_plain and len(found) <= _MOST_ENTRIES else []
 
 

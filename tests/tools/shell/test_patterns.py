@@ -56,26 +56,40 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def named(command: str, root: Path) -> str:
-    return without_patterns(command, workspace=Workspace(root), directory=root)
+def named(command: str, root: Path, folder: str = "") -> str:
+    return without_patterns(command, workspace=Workspace(root), directory=root / folder)
 
 
 def argv(command: str, root: Path) -> tuple[str, ...] | None:
     return read_only_argv(command, workspace=Workspace(root), directory=root, environment={"PATH": os.environ["PATH"]})
 
 
-@given(st.lists(st.text(st.sampled_from("aabb*** -./='\"[]?~!\\"), max_size=7).map("a/{}".format), max_size=3))
-@example(["a/*"])
-@example(["a/*a", "a/a*", "a/a*b", "a/*a*b*", "'a/*'", "a/'a*'*", "./a/*", "b/*", "b/../a/*b"])
+@given(
+    st.lists(st.text(st.sampled_from("aabb*** -./='\"[]?~!\\"), max_size=7), max_size=3),
+    st.sampled_from([("", "a/"), ("a", ""), ("a", "./"), ("b", "../a/")]),
+)
+@example(["*"], ("", "a/"))
+@example(["*a", "a*", "a*b", "*a*b*", "'*'", "'a*'*", "../b/*", "../b/../a/*b"], ("", "a/"))
+@example(["*a", "a*", "a*b", "a*b*", "'*'", "'a*'*", "../b/*", "../b/../a/*b"], ("a", ""))
 @hypothesis_settings(max_examples=200, deadline=None)
-def test_the_names_are_those_that_bash_finds(folder: Path, words: list[str]) -> None:
-    command = " ".join(("printf %s,", *words))
-    found = plain_words(named(command, folder))
+def test_the_names_are_those_that_bash_finds(folder: Path, words: list[str], where: tuple[str, str]) -> None:
+    directory, prefix = where
+    command = " ".join(("printf %s,", *(f"{prefix}{word}" for word in words)))
+    found = plain_words(named(command, folder, directory))
     if found is not None:
         environment = {"PATH": os.environ["PATH"], "LC_ALL": "C"}
         bash = ["bash", "--norc", "-c", command]
-        said = subprocess.run(bash, cwd=folder, env=environment, capture_output=True, text=True).stdout
+        said = subprocess.run(bash, cwd=folder / directory, env=environment, capture_output=True, text=True).stdout
         assert said == ("".join(f"{word}," for word in found[2:]) or ",")
+
+
+def test_a_name_that_could_be_taken_for_an_option_is_not_understood(folder: Path) -> None:
+    names = ("a", "a b", "a'b", "a*", "a\\b", "aab", "ab")
+    assert plain_words(named("cat a*", folder, "a")) == ("cat", *names)
+    assert argv("cat a*", folder / "a") is not None
+    for command in ("cat *", "cat *b", "cat -- *", "cat x *=b"):
+        assert named(command, folder, "a") == command, command
+        assert argv(command, folder / "a") is None, command
 
 
 def test_every_name_is_a_word_of_its_own_whatever_it_is(folder: Path) -> None:
@@ -91,7 +105,17 @@ def test_every_name_is_a_word_of_its_own_whatever_it_is(folder: Path) -> None:
 @pytest.mark.parametrize(
     "command",
     [
-        *("cat *", "cat a*", "cat -- *", "cat -*/x", "cat --x=a/*", "grep -ea/* x", "cat */a", "cat a/**", "cat **/a"),
+        *(
+            "cat c*",
+            "cat -- c*",
+            "cat -a*",
+            "cat -*/x",
+            "cat --x=a/*",
+            "grep -ea/* x",
+            "cat */a",
+            "cat a/**",
+            "cat **/a",
+        ),
         *(
             "cat a/.*",
             "cat a/nothing*",
@@ -132,7 +156,15 @@ def test_what_is_not_understood_stays_as_it_is(command: str, folder: Path) -> No
 @pytest.mark.parametrize(
     "command",
     [
-        *("cat b/*", "cat b/l*", "ls b/*", "grep -r x b/*", "cat a/a; cat b/*", "diff a/a b/l*", "head -3 ./b/*k"),
+        *(
+            "cat b/*",
+            "cat b/l*",
+            "ls b/*",
+            "grep -r x b/*",
+            "cat a/a; cat b/*",
+            "diff a/a b/l*",
+            "head -3 ./b/*k",
+        ),
         *("rm a/*", "sort a/*", "sed -i s/a/b/ a/*", "sed -n 1e a/*", "tee a/*", "cat a/* | tee x", "cd b && cat a/*"),
         *("cat a/* && touch x", "python a/*", "find a/* -delete", "git log --output=a/*", "X=a/* ls", "cat a/*\nrm x"),
     ],
