@@ -7,7 +7,6 @@ process goes on in the background, with one thread, until it has neither clients
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import fcntl
 import gc
@@ -25,22 +24,32 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import MethodType
 from typing import Any, NoReturn
 
+from prompt_toolkit import PromptSession
+from prompt_toolkit.input import DummyInput
+from prompt_toolkit.output import DummyOutput
+
 import nca
 from nca import vocabulary
+from nca.cli import app
 from nca.cli.commands import build
 from nca.models.catalog import describe
 from nca.models.litellm_import import load
+from nca.testing.provider import Provider
 from nca.tools.schema import Signature
 from nca.tools.tool import TypedTool
+from tests.cli.command import environment, keys
 
 STREAMS = ("stdin", "stdout", "stderr")
 ORDERS, STANDING, LOCK = "orders", "standing", "lock"
 """In its folder: sockets of clients and of stand-ins; who holds the lock connects, or starts or ends the process."""
 _FIRST_SECONDS = 60
 """Who started the process connects at once, if it has not been killed."""
+_RUNS_UNTIL_FAST = 8
+"""CPython 3.11 and later write code that has run so often anew, for the kinds of values that it has met."""
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 _SERVED = ("fastapi", "mcp.client.client", "mcp.server.mcpserver", "uvicorn")
 """What the servers of the tests are made of, besides nca's own."""
@@ -201,21 +210,6 @@ def _import() -> None:
     for module in pkgutil.walk_packages(nca.__path__, "nca."):
         if not module.name.endswith("__main__"):
             importlib.import_module(module.name)
-    reading, writing = os.pipe()
-    if os.fork() == 0:
-        # litellm and openai import parts of themselves at the first request, and start threads.
-        asyncio.run(_ask_once())
-        with os.fdopen(writing, "w") as names:
-            names.write("\n".join(sys.modules))
-            names.flush()
-            os._exit(0)
-    os.close(writing)
-    with os.fdopen(reading) as names:
-        wanted = names.read().split("\n")
-    os.wait()
-    for name in wanted:
-        with contextlib.suppress(ImportError):
-            importlib.import_module(name)
     describe("openai/any")
     # What is built once in a process takes a tenth of a short command's time.
     for command in (None, *build().commands):
@@ -225,23 +219,27 @@ def _import() -> None:
         tools += tool.__subclasses__()
         if "call" in vars(tool):
             Signature.of(MethodType(tool.call, tool))
+    _warm()
     # What is there by now (also the map of prices) is shared by all children, and never looked through for garbage.
     gc.freeze()
     gc.enable()
     assert threading.active_count() == 1
 
 
-async def _ask_once() -> None:
-    from nca.config.schema import ModelSettings
-    from nca.models.client import ModelRequest, ProviderModel
-    from nca.testing.provider import Provider
+def _warm() -> None:
+    """Run a command here, and make a prompt: what the first of each imports and builds takes a third of a child's time.
 
-    with Provider() as provider:
-        model = ProviderModel(
-            describe("openai/any"), ModelSettings(api_base=provider.url), lambda _: None, api_key="key"
-        )
-        await model.ask(ModelRequest([{"role": "user", "content": "Hello"}]), lambda _: None)
-        await model.close()
+    It leaves no thread, signal handler or open file. What is built says nothing about a home, a provider or a terminal.
+    """
+    env, directory = dict(os.environ), Path.cwd()
+    with TemporaryDirectory() as home, Provider() as provider:
+        _take_variables(environment(Path(home), **keys(provider)))
+        os.chdir(home)
+        for _ in range(_RUNS_UNTIL_FAST):
+            assert app.run(["run", "Hello"]) == 0
+            PromptSession[str](input=DummyInput(), output=DummyOutput())
+        os.chdir(directory)
+    _take_variables(env)
 
 
 def _take_place(order: Mapping[str, Any]) -> None:

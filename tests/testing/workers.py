@@ -8,6 +8,7 @@ it was at, and another one goes on behind it.
 from __future__ import annotations
 
 import atexit
+import gc
 import os
 import sys
 import threading
@@ -25,6 +26,7 @@ from typing import Any
 import pytest
 from _pytest.capture import FDCapture
 
+from nca import vocabulary
 from nca.models.litellm_import import load
 
 TEST_RUN = "NCA_TEST_RUN"
@@ -42,8 +44,10 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     if not count or session.config.getoption("collectonly") or session.testsfailed:
         return None
     os.environ[TEST_RUN] = uuid.uuid4().hex
-    # Most workers come to need it.
+    # Most workers come to need these.
     load()
+    vocabulary.load()
+    gc.freeze()
     files = groupby(range(len(session.items)), key=lambda number: session.items[number].path)
     first = _First(session, deque(list(numbers) for _, numbers in files))
     try:
