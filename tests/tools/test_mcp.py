@@ -256,6 +256,7 @@ def test_one_whose_end_is_cancelled_is_gone_before_the_loop() -> None:
         using.cancel()
         with pytest.raises(asyncio.CancelledError):
             await using
+        assert asyncio.all_tasks() == {asyncio.current_task()}
         return process.pid
 
     loop = asyncio.new_event_loop()

@@ -85,8 +85,10 @@ class ServerProcess:
         try:
             yield incoming, outgoing
         finally:
+            ending = asyncio.create_task(self._end(process))
+            tasks.append(ending)
             try:
-                await asyncio.shield(self._end(process))
+                await asyncio.shield(ending)
             finally:
                 # Nothing here can be cancelled, so a second cancellation leaves nothing behind.
                 process_groups.send(process.pid, signal.SIGKILL)
