@@ -6,151 +6,23 @@ left that could act on another text. A key that only the prompt knows does nothi
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container, Iterable, Iterator
 from functools import partial
+from itertools import cycle
 from typing import NamedTuple
 
+from prompt_toolkit.completion import CompleteEvent, Completer, DummyCompleter
+from prompt_toolkit.document import Document
 from prompt_toolkit.input.typeahead import get_typeahead, store_typeahead
 from prompt_toolkit.key_binding import KeyPress
 from prompt_toolkit.keys import Keys
 
 from nca.humanize import clean_text
+from nca.terminal.input.edited_line import Line
 from nca.terminal.input.keyboard import Keyboard
 from nca.terminal.input.line_kind import line_kind
 from nca.terminal.input.pastes import FoldedPastes
-from nca.words import Source, Span, Words, merged, replaced, text_of, words
-
-_WORD_BEFORE = re.compile(r"\S*\s*\Z")
-_WORD_BACK, _WORD_ON = re.compile(r"\w*\W*\Z"), re.compile(r"\W*\w*")
-
-
-class Line:
-    """A line being edited with emacs keys. `said` is as in the prompt: a folded paste is one character."""
-
-    def __init__(self, said: Words = (), place: int | None = None) -> None:
-        self.said = said
-        self.place = len(self.text) if place is None else place
-        """The cursor's."""
-
-    @property
-    def text(self) -> str:
-        return text_of(self.said)
-
-    @property
-    def before(self) -> str:
-        return self.text[: self.place]
-
-    @property
-    def is_blank(self) -> bool:
-        return not self.text.strip()
-
-    @property
-    def continues(self) -> bool:
-        """Enter makes a new line: a backslash at the end asks for one."""
-        return self.place == len(self.text) and self.before.endswith("\\")
-
-    def press(self, key: KeyPress, *, is_alt: bool = False) -> bool:
-        """Apply a key. False for one that is not known."""
-        match key.key:
-            case "b" if is_alt:
-                self.place = self._word_back
-            case "f" if is_alt:
-                self.place = self._word_on
-            case "d" if is_alt:
-                self._delete(self.place, self._word_on)
-            case _ if is_alt:
-                return False
-            case Keys.ControlJ:
-                self.put("\n")
-            case str() as character if not isinstance(character, Keys):
-                self.put(character)
-            case _:
-                return self._delete_by(key) or self._move_by(key)
-        return True
-
-    def _delete_by(self, key: KeyPress) -> bool:
-        match key.key:
-            case Keys.ControlH:
-                self._delete(max(self.place - 1, 0), self.place)
-            case Keys.Delete | Keys.ControlD:
-                self._delete(self.place, self.place + 1)
-            case Keys.ControlW:
-                self._delete(len(_WORD_BEFORE.sub("", self.before)), self.place)
-            case Keys.ControlU:
-                self._delete(self._row_start, self.place)
-            case Keys.ControlK:
-                self._delete(self.place, self._row_end)
-            case _:
-                return False
-        return True
-
-    def _move_by(self, key: KeyPress) -> bool:
-        match key.key:
-            case Keys.Left | Keys.ControlB:
-                self.place = max(self.place - 1, 0)
-            case Keys.Right | Keys.ControlF:
-                self.place = min(self.place + 1, len(self.text))
-            case Keys.ControlLeft:
-                self.place = self._word_back
-            case Keys.ControlRight:
-                self.place = self._word_on
-            case Keys.Home | Keys.ControlA:
-                self.place = self._row_start
-            case Keys.End | Keys.ControlE:
-                self.place = self._row_end
-            case _:
-                return False
-        return True
-
-    def up(self) -> bool:
-        """To the row above. False on the first one."""
-        start = self._row_start
-        if not start:
-            return False
-        above = self.text.rfind("\n", 0, start - 1) + 1
-        self.place = min(above + self.place - start, start - 1)
-        return True
-
-    def down(self) -> bool:
-        """To the row below. False on the last one."""
-        column, end = self.place - self._row_start, self._row_end
-        if end == len(self.text):
-            return False
-        self.place = end + 1
-        self.place = min(self.place + column, self._row_end)
-        return True
-
-    def break_row(self) -> None:
-        """Start a new row, in place of the backslash that asked for it."""
-        self._delete(len(self.before.removesuffix("\\")), self.place)
-        self.put("\n")
-
-    def put(self, text: str, source: Source = "typed") -> None:
-        self.said = replaced(self.said, self.place, self.place, (Span(text, source),))
-        self.place += len(text)
-
-    @property
-    def _row_start(self) -> int:
-        return self.before.rfind("\n") + 1
-
-    @property
-    def _row_end(self) -> int:
-        end = self.text.find("\n", self.place)
-        return len(self.text) if end < 0 else end
-
-    @property
-    def _word_back(self) -> int:
-        return len(_WORD_BACK.sub("", self.before))
-
-    @property
-    def _word_on(self) -> int:
-        found = _WORD_ON.match(self.text, self.place)
-        return found.end() if found else self.place
-
-    def _delete(self, start: int, end: int) -> None:
-        self.said = replaced(self.said, start, end, ())
-        self.place = start
+from nca.words import Span, Words, merged, text_of, words
 
 
 class Typed(NamedTuple):
@@ -202,6 +74,9 @@ class UnsentLines:
         self.take_meanwhile: TakeLine = lambda *_: False
         self.own: Callable[[], Container[str]] = tuple
         """The names of the person's own commands."""
+        self.completer: Completer = DummyCompleter()
+        self._choices: Iterator[tuple[int, str]] | None = None
+        """What each Tab in a row puts in, and where it begins."""
 
     @property
     def _line(self) -> Line:
@@ -212,9 +87,13 @@ class UnsentLines:
         # The parser gives Alt with a key as Escape and the key.
         is_alt, self._is_alt = self._is_alt, key.key == Keys.Escape
         line = self._line
+        if key.key != Keys.ControlI:
+            self._choices = None
         match key.key:
             case Keys.Escape:
                 pass
+            case Keys.ControlI if not is_alt:
+                self._complete(line)
             case Keys.ControlM if is_alt or line.continues:
                 line.break_row()
             case Keys.ControlM:
@@ -236,6 +115,19 @@ class UnsentLines:
         for key in keys:
             self.press(key)
         self._is_alt = False
+
+    def _complete(self, line: Line) -> None:
+        """As Tab in the prompt: the only completion, or one after the other. There is no menu."""
+        if self._choices is None:
+            document, asked = Document(line.text, line.place), CompleteEvent(completion_requested=True)
+            found = [
+                (line.place + one.start_position, one.text) for one in self.completer.get_completions(document, asked)
+            ]
+            if len(found) == 1:
+                line.replace(*found[0])
+            self._choices = cycle(found) if len(found) > 1 else None
+        if self._choices is not None:
+            line.replace(*next(self._choices))
 
     def _enter(self) -> None:
         """The line is queued where it stands; an empty one goes. Then the newest is being typed."""

@@ -25,11 +25,11 @@ from prompt_toolkit.styles import DynamicStyle
 from nca.errors import UsageError
 from nca.humanize import clean_text
 from nca.terminal.input.display import Hint, ShownText, TypedLines, give_back_rows, prompt_style, sign, typed_ahead
+from nca.terminal.input.edited_line import Line
 from nca.terminal.input.file_finder import written
 from nca.terminal.input.history import DraftFile, HistorySuggestion, PrivateHistory, remember
 from nca.terminal.input.keyboard import ESCAPE_SECONDS, Keyboard, drawn, terminal_output, write_above
 from nca.terminal.input.keys import REWIND, completes, prompt_keys, typed_by_key
-from nca.terminal.input.line_editor import Line
 from nca.terminal.input.line_kind import pasted_text
 from nca.terminal.input.pastes import FoldedPastes, PastedImages, PastedPaths
 from nca.terminal.input.prompt_text import Offering, PromptText, ReturnedText, is_typed_in
@@ -106,7 +106,7 @@ class Prompt:
 
     def serve(self, completer: Callable[[Offering], Completer], next_mode: Callable[[], None]) -> None:
         """Suggest what this completer finds, even in a prompt that is already shown; Shift-Tab calls `next_mode`."""
-        self._session.completer = completer(self._text.offer)
+        self._session.completer = self.type_ahead.completer = completer(self._text.offer)
         self.next_mode = self.type_ahead.next_mode = next_mode
 
     def show_status(self, status: ToolbarStatus) -> None:

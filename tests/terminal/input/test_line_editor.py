@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from prompt_toolkit.completion import WordCompleter
 from prompt_toolkit.data_structures import Size
 from prompt_toolkit.key_binding import KeyPress
 
@@ -44,6 +45,26 @@ def held(keyboard: Keyboard, pressed: str) -> list[str]:
     while (offered := typed.offer()) is not None:
         got.append(text_of(offered))
     return got
+
+
+@pytest.mark.parametrize(
+    ("pressed", "text"),
+    [
+        ("al\t", "alone"),
+        ("is al\t, he\t!", "is alone, hear!"),
+        ("he\t\t", "heat"),
+        ("he\t\t\t", "hear"),
+        (f"he\t{LEFT}{RIGHT}\t", "hear"),
+        ("he\tx\t", "hearx"),
+        (f"one al two{LEFT * 4}\t", "one alone two"),
+        ("x\t\x1b\t", "x"),
+    ],
+)
+def test_tab_puts_in_what_can_be_completed(keyboard: Keyboard, pressed: str, text: str) -> None:
+    typed = UnsentLines(keyboard, FoldedPastes())
+    typed.completer = WordCompleter(["alone", "hear", "heat"])
+    typed.press_all(keys(pressed))
+    assert typed.take_open().text == text
 
 
 @pytest.mark.parametrize(

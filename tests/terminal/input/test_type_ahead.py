@@ -405,11 +405,24 @@ def test_a_typed_line_of_several_rows_is_shown_whole_and_the_cursor_stands_in_it
 
 def test_a_key_that_only_the_prompt_knows_says_so_and_does_nothing_later() -> None:
     with at_work(columns=80) as tty:
-        tty.send("ta\tb")
+        tty.send("ta\x12b")
         tty.sees("  That key works at the prompt only.\n› tab (Enter queues it)")
         tty.send(ESCAPE)
         tty.sees("Interrupted")
         tty.sees("\n› tab")
+
+
+def test_tab_completes_a_file_and_a_command(tmp_path: Path) -> None:
+    for name in ("parser.py", "parser_test.py"):
+        (tmp_path / name).write_text("x\n")
+    with at_work(columns=80, directory=str(tmp_path)) as tty:
+        tty.send("see @pars\t")
+        tty.sees("› see @parser.py")
+        tty.send("\tand ")
+        tty.sees("› see @parser_test.py and")
+        tty.send("@parser_\t\r/cont\t")
+        tty.sees("  for the next step: see @parser_test.py and @parser_test.py")
+        tty.sees("› /context")
 
 
 def test_a_question_beside_that_fails_is_named() -> None:
