@@ -64,15 +64,18 @@ class Draft:
         *,
         keeps_newest: bool = True,
         has_recall: bool = True,
+        passed_turns: int = 0,
     ) -> None:
         """A draft of the history's view.
 
         keeps_newest  False: the newest user message has its answer, and may be hidden as others may
         has_recall    the view's reader can look up the hidden messages: placeholders say how
+        passed_turns  turns that the view hides for this compaction already (`nca.context.oldest`)
         """
         self.history = history
         self.meter = meter
         self.has_recall = has_recall
+        self.passed_turns = passed_turns
         self.locked = untouchable(history)
         self.unseen = unseen(history)
         self.newest_user = history.newest_user
@@ -82,7 +85,7 @@ class Draft:
         self._turn = 0
         self._take_view()
         # Anchored counts are exact; the ratio that they imply for this request is the best for its parts too.
-        raw = meter.raw(history)
+        raw = meter.raw_with(history, history.view)
         self._extra_raw = raw - sum(self.part_raw(part) for part in self.parts)
         self.raw = raw
 

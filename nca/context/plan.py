@@ -25,13 +25,14 @@ from nca.context.fit import (
 )
 from nca.context.history import History
 from nca.context.meter import Meter
+from nca.context.oldest import without_oldest
 from nca.context.parts import split
 from nca.context.restore import as_never_compacted, never_compacted, with_pins
 from nca.context.retention import KeptFacts
 from nca.context.stages.custom import StageRequest, act
 from nca.context.stages.deduplicate import deduplicate, fix_pointers, superseded
 from nca.context.stages.prune import fill, prune
-from nca.context.stages.summarize import summarize, summarize_range, target_with_words
+from nca.context.stages.summarize import LIVE_SHARE, summarize, summarize_range, target_with_words
 from nca.context.stages.trim import trim
 from nca.context.stages.truncate import truncate
 from nca.context.summary import SummaryFailure, SummaryJob, SummaryRequest, Written
@@ -43,6 +44,8 @@ INPUT_RATIO = 0.6
 
 SHORTENING = ("prune", "deduplicate", "truncate")
 """Stages of nca that act on the shown messages."""
+HIDING = frozenset({"summarize", "truncate"})
+"""Stages after which older messages are hidden."""
 STAGE_ROUNDS = 3
 """nca's own stages run again while a view above its target comes down: one may open the way for another."""
 
@@ -149,9 +152,18 @@ def compact(
     if grows and meter.used_with(history, (whole := never_compacted(start)).view) <= ratio * budget.budget_tokens:
         start = whole
     keeps_newest = only is None or not is_answered(history)
-    draft = Draft(start, meter, keeps_newest=keeps_newest, has_recall=has_recall)
-    planning = Planning(history, draft, budget, job, more_stages, grows=grows, shortens=shortens)
+    before, before_raw = meter.used(history), meter.raw(history)
+    whole_raw, passed_turns = start.view_tokens, 0
+    if only is None and not grows and not settings.max_turns and takes_oldest(settings.stages):
+        is_hiding = not HIDING.isdisjoint(settings.stages)
+        room = max(policy.room_tokens(budget, ratio), target_tokens) if is_hiding else budget.budget_tokens
+        # A model may be asked with messages as they were sent before.
+        live_raw = int(LIVE_SHARE * input_tokens) if has_summarizer else 0
+        start, passed_turns = without_oldest(start, max(int(room / meter.calibration.ratio), live_raw))
+    draft = Draft(start, meter, keeps_newest=keeps_newest, has_recall=has_recall, passed_turns=passed_turns)
+    planning = Planning(history, draft, budget, job, more_stages, before, before_raw, grows=grows, shortens=shortens)
     planning.aim(target_tokens, ratio, is_manual=is_manual)
+    planning.passed = meter.scaled(whole_raw - start.view_tokens)
     yield from planning.work() if only is None else planning.work_on(*only)
     return planning.proposal()
 
@@ -161,6 +173,7 @@ class Planning:
     """One compaction while it is planned. `target` and `limit` are in tokens, as the draft counts.
 
     shortens  it can be enough to shorten results
+    passed    tokens that the draft does not begin with, because no stage could keep them
     """
 
     history: History
@@ -168,6 +181,8 @@ class Planning:
     budget: Budget
     job: SummaryJob
     more_stages: Mapping[str, Stage]
+    before: int
+    before_raw: int
     grows: bool = False
     shortens: bool = True
     target: int = 0
@@ -178,12 +193,7 @@ class Planning:
     written: Written | None = None
     trimmed: list[str] = field(default_factory=list)
     cut_newest: int = 0
-    before: int = field(init=False)
-    before_raw: int = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.before = self.draft.meter.used(self.history)
-        self.before_raw = self.draft.meter.raw(self.history)
+    passed: int = 0
 
     def aim(self, target_tokens: int, target_ratio: float, *, is_manual: bool) -> None:
         # If the anchor says that this request is larger than its parts count, aim lower by as much.
@@ -297,10 +307,11 @@ class Planning:
         draft, budget_tokens = self.draft, self.budget.budget_tokens
         match stage:
             case "prune":
-                is_pointing = "deduplicate" in self.job.settings.stages
+                is_pointing, settings = "deduplicate" in self.job.settings.stages, self.job.settings.prune
                 prune(
                     draft,
-                    self.job.settings.prune,
+                    # Where messages are hidden in any case, no saving is too small.
+                    replace(settings, minimum_savings_tokens=0) if self.passed else settings,
                     target_tokens=self.target,
                     budget_tokens=budget_tokens,
                     history_chars=self.job.settings.admission.history_chars,
@@ -340,8 +351,18 @@ class Planning:
         self._note(stage, tokens)
 
     def _note(self, stage: str, tokens_before: int) -> None:
+        if stage in HIDING:
+            tokens_before, self.passed = tokens_before + self.passed, 0
         if self.draft.tokens < tokens_before:
             self.saved[stage] = self.saved.get(stage, 0) + tokens_before - self.draft.tokens
+
+
+def takes_oldest(stages: Sequence[str]) -> bool:
+    """Whether these stages act only while there is too much, and take the oldest messages first.
+
+    Deduplicate compares all reads of the log, unless a stage before it has cleared or hidden the older ones.
+    """
+    return set(stages) <= set(STAGES) and "deduplicate" not in stages[:1]
 
 
 def is_answered(history: History) -> bool:

@@ -273,6 +273,11 @@ def target_tokens(budget: Budget, fixed_tokens: int, target_ratio: float) -> int
     return max(int(target_ratio * budget.budget_tokens), floor_tokens)
 
 
+def room_tokens(budget: Budget, target_ratio: float) -> int:
+    """The most that this target leaves beside the fixed part."""
+    return max(int(target_ratio * budget.budget_tokens), PLACEHOLDER_TOKENS)
+
+
 def target_ratio(budget: Budget, settings: ContextSettings) -> float:
     """The share of the budget that a compaction comes down to."""
     return TARGET.of(budget, settings.target_ratio)

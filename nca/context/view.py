@@ -23,6 +23,8 @@ _RECALL = re.compile(
 )
 """`how_to_recall` in the forms of placeholders, markers, cuts and imported texts."""
 
+PASSED = "passed"
+"""The id of the marker of a compaction that has just begun, for messages that no stage could keep."""
 RECALL = "recall"
 """The tool that shows hidden messages. Its own calls and results are not looked for: they are told elsewhere."""
 _RECALLED = re.compile(r"\[(\d{1,9}(?:-\d{1,9})?): (?:characters|lines) \d")

@@ -10,7 +10,7 @@ from nca.context.admission import admit_output, is_whole
 from nca.context.draft import Block, Draft
 from nca.context.record.steps import SEAM_TOKENS, cut_content
 from nca.context.tokens import content_tokens
-from nca.context.view import looked_up
+from nca.context.view import PASSED, looked_up
 from nca.humanize import one_line
 from nca.messages import Message
 
@@ -124,7 +124,12 @@ def _candidates(draft: Draft, settings: PruneSettings, budget_tokens: int) -> li
     protected_tokens = min(settings.protect_tokens, budget_tokens // BUDGET_SHARE_PROTECTED)
     found: list[tuple[Block, int, str, int]] = []
     kept_results = kept_tokens = 0
-    for block in reversed(draft.blocks()):
+    for block in reversed(draft.parts):
+        if not isinstance(block, Block):
+            # The results of the beginning are not among the newest when messages after it are hidden in any case.
+            kept_tokens += (protected_tokens + 1) * (block.id == PASSED)
+            kept_results += (settings.keep_results + 1) * (block.id == PASSED)
+            continue
         for seq in reversed(block.seqs):
             message = draft.history.message(seq)
             if message.role != "tool":

@@ -42,7 +42,8 @@ def truncate(draft: Draft, settings: TruncateSettings, *, target_tokens: int, bu
     # A record of earlier messages goes last of all: it covers more than any turn does.
     records = [[block] for block in before if is_record(draft.history.message(block.first))]
     groups = [[block] for block in before if [block] not in records] + older
-    start = max(1, round(len(groups) * settings.fraction)) if groups else 0
+    passed, draft.passed_turns = draft.passed_turns, 0
+    start = max(1, round((passed + len(groups)) * settings.fraction)) - passed if groups else 0
     steps = [[block] for block in current if not block.is_locked]
     # The model was working from the newest step that may go: it goes last.
     groups += steps[:-1]
@@ -60,7 +61,8 @@ def truncate(draft: Draft, settings: TruncateSettings, *, target_tokens: int, bu
 def _hide(draft: Draft, groups: list[list[Block]], start: int, target_tokens: int, marker_id: str) -> None:
     """Hide the first `start` groups, and as many more as the target needs."""
     gone: list[Block] = []
-    raw = draft.raw + MARKER_TOKENS
+    markers = [part for part in draft.parts if isinstance(part, Marker) and part.text]
+    raw = draft.raw - sum(map(draft.part_raw, markers)) + MARKER_TOKENS
     for count, group in enumerate(groups):
         if count >= start and draft.meter.total(raw) <= target_tokens:
             break
@@ -68,7 +70,6 @@ def _hide(draft: Draft, groups: list[list[Block]], start: int, target_tokens: in
         gone += leaving
         raw -= sum(block.raw for block in leaving)
     if gone and sum(block.raw for block in gone) > MARKER_TOKENS:
-        markers = [part for part in draft.parts if isinstance(part, Marker) and part.text]
         leaving_parts: list[Part] = [*markers, *gone]
         draft.replace(leaving_parts, truncated(marker_id, leaving_parts))
 

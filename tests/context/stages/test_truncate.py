@@ -104,6 +104,14 @@ def test_old_markers_become_one() -> None:
     assert sum(text.startswith(TRUNCATED) for text in contents(history)) == 1
 
 
+def test_a_marker_that_is_replaced_takes_no_room_beside_the_new_one() -> None:
+    draft = truncated(talk(12), draft_of(talk(12)).tokens - 10, fraction=0.5)
+    again = Draft(draft.history.seen_as(draft.view()), draft.meter)
+    turn = sum(block.raw for block in again.turns()[1])
+    truncate(again, TruncateSettings(0.01), target_tokens=again.tokens - turn + 10, budget_tokens=10_000)
+    assert len(hidden(again)) == len(hidden(draft)) + 2
+
+
 def test_a_cleared_context_stays_silent() -> None:
     history = history_of(talk(30))
     history.view = View((Marker("clear", ((1, 10),), ""),), 11)
