@@ -13,13 +13,15 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import groupby, islice
 from pathlib import Path
 from typing import NamedTuple
 
-from nca.config.paths import PROJECT_FOLDER
+from nca.config.paths import PROJECT_FOLDER, data_dir
 from nca.config.schema import RewindSettings
+from nca.errors import ConfigError
 from nca.file_history.disk import is_temporary, look_in
 from nca.safe_files import open_folder
 from nca.sessions.file_record import ABSENT, Change, FileRecord, FileState, Known
@@ -50,11 +52,11 @@ class Cause(NamedTuple):
 class LastSeen:
     """Not for use by several threads at once."""
 
-    def __init__(self, root: Path, record: FileRecord, hidden: str, stop: threading.Event) -> None:
-        """hidden: a folder that is never looked into, or "". stop: ends a look. Raises StoreError."""
-        self._root, self._record = root, record
-        self._known = record.known()
-        self._always_blind = {hidden} if hidden else set[str]()
+    def __init__(self, root: Path, record: FileRecord, own: Callable[[str], object], stop: threading.Event) -> None:
+        """own: whether a path is the store's, which is left out. stop: ends a look. Raises StoreError."""
+        self._root, self._record, self._own = root, record, own
+        self._known = {path: one for path, one in record.known().items() if not own(path)}
+        self._always_blind = {path.relative_to(root).as_posix() for path in _data_dirs() if path.is_relative_to(root)}
         self.cut: dict[str, str] = {}
         """Folders for which there was no room within the bounds, with the bound that each reached first."""
         self._blind = self._always_blind
@@ -68,7 +70,7 @@ class LastSeen:
         Raises TooMuch if not even the root can be looked at, Stopped, StoreError, OSError.
         """
         blind = self._blind if is_frozen else self._always_blind
-        found = scan(self._root, self._known, blind | self.cut.keys(), limits, self._stop)
+        found = scan(self._root, self._known, blind | self.cut.keys(), limits, self._stop, self._own)
         self.cut |= found.cut
         differing = self._differing(found)
         self._blind = found.blind
@@ -200,6 +202,7 @@ class Scan:
     blind  the folders that were not looked into
     cut    those of them for which there was no room within the bounds, with the bound that was reached
     total_bytes  of the files that are small enough to be stored
+    own    whether a path is left out; a folder is looked into all the same
     """
 
     found: dict[str, int] = field(default_factory=dict)
@@ -207,10 +210,16 @@ class Scan:
     cut: dict[str, str] = field(default_factory=dict)
     started_ns: int = field(default_factory=time.time_ns)
     total_bytes: int = 0
+    own: Callable[[str], object] = lambda _: False
 
 
 def scan(
-    root: Path, known: Container[str], blind: Collection[str], limits: RewindSettings, stop: threading.Event
+    root: Path,
+    known: Container[str],
+    blind: Collection[str],
+    limits: RewindSettings,
+    stop: threading.Event,
+    own: Callable[[str], object] = lambda _: False,
 ) -> Scan:
     """Look at everything below the root, the nearest first; folders beyond the bounds are left out.
 
@@ -218,8 +227,9 @@ def scan(
 
     known  the folders in it stay covered, whatever comes to lie in them
     blind  folders not to look into now because an earlier scan did not
+    own    see `Scan`
     """
-    result = Scan(blind=set(blind))
+    result = Scan(blind=set(blind), own=own)
     # Other programs' use of the processor is no reason to look at less.
     deadline = time.thread_time() + limits.max_scan_seconds
     waiting = deque([""])
@@ -281,7 +291,7 @@ def _look_into(root: Path, folder: str, known: Container[str], result: Scan, mos
             found = list(entries)
         if folder and folder not in known and not _MARKERS.isdisjoint(entry.name for entry in found):
             result.blind.add(folder)
-            del result.found[folder]
+            result.found.pop(folder, None)
             return []
         return _add(found, prefix, result, most_bytes)
     finally:
@@ -301,10 +311,11 @@ def _add(entries: list[os.DirEntry[str]], prefix: str, result: Scan, most_bytes:
             if entry.name in SKIPPED_FOLDERS:
                 result.blind.add(path)
             elif path not in result.blind:
-                result.found[path] = mode
                 folders.append(path)
+                if not result.own(path):
+                    result.found[path] = mode
         elif stat.S_ISREG(mode) or stat.S_ISLNK(mode):
-            if entry.name[0] == "." and is_temporary(entry.name):
+            if (entry.name[0] == "." and is_temporary(entry.name)) or result.own(path):
                 continue
             size, changed_ns = status.st_size, status.st_ctime_ns
             is_settled = changed_ns + _SETTLED_NS < result.started_ns
@@ -322,4 +333,13 @@ def refusal(root: Path) -> str:
         return "it is the home directory, or holds it"
     if root in {Path(os.path.realpath(one)) for one in (os.environ.get("TMPDIR", "/tmp"), "/tmp", "/var/tmp")}:  # noqa: S108
         return "it is the folder for temporary files"
+    if any(root.is_relative_to(one) for one in _data_dirs()):
+        return "it is nca's own data"
     return ""
+
+
+def _data_dirs() -> list[Path]:
+    """The folder of nca's own data, if there is one."""
+    with suppress(ConfigError):
+        return [Path(os.path.realpath(data_dir(os.environ)))]
+    return []

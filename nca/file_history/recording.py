@@ -31,6 +31,8 @@ from nca.file_history.scope import POLL_SECONDS, Scope, finish_interrupted
 from nca.sessions.file_record import ABSENT, BACKGROUND, Change, FileState, Running
 
 _NOT_RECORDED = "Not recorded: changes that commands make {}. They cannot be taken back."
+_UNWANTED = "here: rewind.max_files is 0"
+"""Said at a rewind only: whoever set it knows."""
 _ACTOR_CHARS = 200
 _NAMED_FOLDERS = 5
 _NAME = re.compile(r"[\w.-]+")
@@ -72,15 +74,14 @@ class Recording(Recorder):
 
     def start(self) -> None:
         """Take the first look at the workspace, in the background."""
-        if self._last_seen is None and self._covers_commands:
+        if self._last_seen is None and self._is_wanted:
             thread = threading.Thread(target=lambda: self._unless_failed(self._look_first), daemon=True)
             self._threads.append(thread)
             thread.start()
 
     @property
-    def _covers_commands(self) -> bool:
-        """Whether the person wants it, and there is a place for a whole workspace: neither memory nor the workspace."""
-        return self._scope.is_on_disk and self._scope.hidden != "." and self._scope.limits().max_files > 0
+    def _is_wanted(self) -> bool:
+        return self._scope.limits().max_files > 0
 
     def close(self) -> None:
         """Stop what runs in the background."""
@@ -196,7 +197,8 @@ class Recording(Recorder):
                 self._last_seen.note(changes)
 
     def _begin_command(self, tool: str, begun: _Begun) -> None:
-        if not self._covers_commands:
+        if not self._is_wanted:
+            self._scope.record.add_gap(self._scope.head(), _UNWANTED)
             return
         self.recover()
         begun.held.enter_context(self._scope.shared())
@@ -245,7 +247,7 @@ class Recording(Recorder):
         self._scope.collect()
 
     def _look_beside(self) -> None:
-        if self._covers_commands:
+        if self._is_wanted:
             self.recover()
             self._look()
             self._note_gap()
@@ -260,7 +262,7 @@ class Recording(Recorder):
             return
         try:
             if self._last_seen is None:
-                self._last_seen = LastSeen(self._scope.root, self._scope.record, self._scope.hidden, self._stop)
+                self._last_seen = LastSeen(self._scope.root, self._scope.record, self._scope.own, self._stop)
             self._last_seen.update(self._scope.limits(), cause, is_frozen=bool(self._running))
         except TooMuch as error:
             self._uncovered = str(error)

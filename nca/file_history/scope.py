@@ -6,7 +6,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from itertools import groupby
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from nca.file_history.disk import remove_temporaries
 from nca.file_history.restore import NotRestored, Watch, restore
 from nca.humanize import some_of
 from nca.sessions.file_record import Change, FileRecord
-from nca.sessions.lock import FileLock
+from nca.sessions.paths import own_below
 from nca.sessions.store import Store
 
 POLL_SECONDS = 0.02
@@ -66,32 +66,31 @@ class Scope:
 
         Without the workspace, as on a drive that is not mounted, nothing can be finished.
         """
-        return self.is_on_disk and self.is_recorded and not self._store.is_read_only and self.root.is_dir()
+        is_lasting = self._store.path is not None and not self._store.is_read_only
+        return is_lasting and self.is_recorded and self.root.is_dir()
 
     @property
-    def is_on_disk(self) -> bool:
-        return self._store.path is not None
-
-    @property
-    def hidden(self) -> str:
-        """The folder of nca's own data, if it lies in the workspace."""
+    def own(self) -> Callable[[str], object]:
+        """Tells by its path whether something in the workspace is the store's own."""
         folder = self._store.path.parent.resolve() if self._store.path else None
-        return folder.relative_to(self.root).as_posix() if folder and folder.is_relative_to(self.root) else ""
+        if self._store.path is None or folder is None or not folder.is_relative_to(self.root):
+            return lambda _: False
+        return own_below(self._store.path.name, folder.relative_to(self.root).as_posix()).fullmatch
 
     @contextmanager
     def shared(self) -> Iterator[None]:
         """Lets files be changed while no process takes them back. Waits for one that does."""
-        while (lock := self._acquire(is_shared=True)) is None and self.is_on_disk:
+        while (lock := self._lock(is_shared=True)) is None:
             time.sleep(POLL_SECONDS)
-        with lock or nullcontext():
+        with lock:
             yield
 
     @contextmanager
     def alone(self) -> Iterator[bool]:
         """Whether nobody changes files here now; then nobody begins to before this ends."""
-        lock = self._acquire(is_shared=False)
+        lock = self._lock(is_shared=False)
         with lock or nullcontext():
-            yield lock is not None or not self.is_on_disk
+            yield lock is not None
 
     @contextmanager
     def marked(self) -> Iterator[None]:
@@ -114,9 +113,8 @@ class Scope:
         """Remove stored contents that nothing refers to any more."""
         self._store.file_records.collect()
 
-    def _acquire(self, *, is_shared: bool) -> FileLock | None:
-        path = self._store.file_records.lock_path(self.root)
-        return FileLock.acquire(path, is_shared=is_shared) if path else None
+    def _lock(self, *, is_shared: bool) -> AbstractContextManager[object] | None:
+        return self._store.file_records.lock(self.root, is_shared=is_shared)
 
 
 NAMED = 10

@@ -229,10 +229,18 @@ class Database(SessionDatabase):
         return self._immutable
 
 
-def connect(path: Path | None) -> apsw.Connection:
-    """A connection that may write. The file must exist, because the caller creates it with private permissions."""
+IN_MEMORY, TEMPORARY = ":memory:", ""
+"""What SQLite calls places without a file that anybody could find: memory, and memory that overflows into a file for
+temporary files, which ends with the connection or the process."""
+
+
+def connect(path: Path | None, place: str = IN_MEMORY) -> apsw.Connection:
+    """A connection that may write. The file must exist, because the caller creates it with private permissions.
+
+    place  without a path: where the database is
+    """
     if path is None:
-        connection = apsw.Connection(":memory:")
+        connection = apsw.Connection(place)
     else:
         connection = apsw.Connection(_uri(path, "rw"), flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_URI)
     connection.set_busy_handler(_busy_handler())

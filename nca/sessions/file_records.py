@@ -6,10 +6,13 @@ If it is damaged it is set aside, and every chat continues without its content.
 from __future__ import annotations
 
 import os
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from nca.config.paths import workspace_file
+from nca.sessions.database import TEMPORARY
 from nca.sessions.file_record import FileRecord
+from nca.sessions.lock import FileLock, HeldHere
 from nca.sessions.opening import Kind, open_for_reading, open_for_writing, open_in_memory, rebuild
 from nca.sessions.paths import FILES, log_of, size_of
 from nca.sessions.sql import scripts
@@ -34,8 +37,9 @@ class FileRecords:
     def __init__(self, store: Path | None, *, is_read_only: bool) -> None:
         """store: the sessions' database; None: in memory. Raises StoreTooNew, StoreDamaged, StoreError."""
         self.path = store.with_name(FILES) if store else None
+        self._held = HeldHere()
         if self.path is None:
-            self._opened = open_in_memory(_KIND)
+            self._opened = open_in_memory(_KIND, TEMPORARY)
         else:
             self._opened = (open_for_reading if is_read_only else open_for_writing)(self.path, _KIND)
         self._database, _, self._notes = self._opened
@@ -74,9 +78,11 @@ class FileRecords:
         """The record of a session in a workspace (its root is a real path); one without rows if it has none."""
         return FileRecord(self._database, session_id, os.fsencode(root))
 
-    def lock_path(self, root: Path) -> Path | None:
-        """The lock of a workspace between processes; None in memory, which no other process sees."""
-        return workspace_file(self.path, root, "files") if self.path else None
+    def lock(self, root: Path, *, is_shared: bool) -> AbstractContextManager[object] | None:
+        """The lock of a workspace, between processes if the record has a file; None if another holder has it."""
+        if self.path is None:
+            return self._held.acquire(root, is_shared=is_shared)
+        return FileLock.acquire(workspace_file(self.path, root, "files"), is_shared=is_shared)
 
     def rewind_mark(self, root: Path) -> Path | None:
         """The file that exists while a rewind runs in a workspace, and after one that was cut off."""

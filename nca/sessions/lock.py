@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import ModuleType
 
@@ -103,6 +104,32 @@ class FileLock:
                 self.path.unlink()
         os.close(self._descriptor)
         self._descriptor = -1
+
+
+class HeldHere:
+    """Locks between the threads of this process, for what no other process sees."""
+
+    def __init__(self) -> None:
+        self._mutex = threading.Lock()
+        self._shares: dict[Path, int] = {}
+        """How many share a lock; 0: somebody has it alone."""
+
+    def acquire(self, path: Path, *, is_shared: bool) -> ExitStack | None:
+        """As `FileLock.acquire`."""
+        with self._mutex:
+            shares = self._shares.get(path)
+            if shares is not None and not (is_shared and shares):
+                return None
+            self._shares[path] = (shares or 0) + is_shared
+        held = ExitStack()
+        held.callback(self._release, path)
+        return held
+
+    def _release(self, path: Path) -> None:
+        with self._mutex:
+            left = self._shares.pop(path) - 1
+            if left > 0:
+                self._shares[path] = left
 
 
 def lock_session(path: Path, session_id: str) -> FileLock:

@@ -33,7 +33,7 @@ from nca.safe_files import sync_folder
 from nca.sessions import paths, sql
 from nca.sessions import store_errors as faults
 from nca.sessions.corruption import recover_readable
-from nca.sessions.database import Database, connect, connect_for_reading, migrate, prepare
+from nca.sessions.database import IN_MEMORY, Database, connect, connect_for_reading, migrate, prepare
 from nca.sessions.lock import FileLock
 from nca.sessions.rows import read_frames
 from nca.sessions.sql import Row
@@ -86,8 +86,8 @@ class Opened(NamedTuple):
                 self.lock.release()
 
 
-def open_in_memory(kind: Kind = SESSIONS) -> Opened:
-    database = Database(connect(None), None)
+def open_in_memory(kind: Kind = SESSIONS, place: str = IN_MEMORY) -> Opened:
+    database = Database(connect(None, place), None)
     prepare(database.connection)
     _migrate(database, kind)
     return Opened(database, None, ())

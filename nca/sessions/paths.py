@@ -10,6 +10,7 @@ https://www.sqlite.org/fileformat2.html#the_database_header.
 from __future__ import annotations
 
 import os
+import re
 from contextlib import suppress
 from pathlib import Path
 
@@ -39,6 +40,20 @@ def outputs_of(path: Path) -> Path:
 def archives_of(path: Path) -> Path:
     """The folder of archived sessions that belongs to a database file."""
     return path.parent / "archives"
+
+
+_OWN = (
+    r"\.?(?:{names})(?:\.new|\.(?:corrupt|before-schema)-[\d-]+)?(?:-wal|-shm|-journal|\.\w+\.part)?"
+    r"|locks(?:/[^/]+\.(?:opening|use|suspect|closed|lock|files|rewind))?"
+    r"|(?:outputs|archives|spool)(?:/\.?[0-9a-f]{{8}}(?:[./-].*)?)?"
+)
+"""Databases and their copies; locks; what is named by a session. Their folders may hold other things as well."""
+
+
+def own_below(name: str, folder: str) -> re.Pattern[str]:
+    """Matches, by its path in a workspace, what nca keeps with a database file `name` in `folder` ("." is the root)."""
+    own = _OWN.format(names="|".join(map(re.escape, (name, FILES))))
+    return re.compile(f"{'' if folder == '.' else re.escape(f'{folder}/')}(?:{own})", re.DOTALL)
 
 
 def suspicion_of(path: Path) -> Path:

@@ -351,10 +351,11 @@ async def test_a_project_whose_store_is_full_keeps_what_it_has(tmp_path: Path, s
     assert "a" not in paths(room.history.plan(1).restored)
 
 
-async def test_a_bound_of_no_files_asks_for_no_record_and_no_notice(tmp_path: Path, store: Store) -> None:
+async def test_a_bound_of_no_files_asks_for_no_record_and_is_named_at_a_rewind(tmp_path: Path, store: Store) -> None:
     room = Room(tmp_path / "work", store, RewindSettings(max_files=0))
     await room.command("echo 1 > a")
     assert (room.history.changed_since(0), room.notices()) == ((), [])
+    assert room.history.plan(0).unrecorded == ("here: rewind.max_files is 0",)
 
 
 def test_some_folders_are_never_looked_at_whole(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -365,6 +366,8 @@ def test_some_folders_are_never_looked_at_whole(monkeypatch: pytest.MonkeyPatch,
     assert refusal(tmp_path / "home/me")
     assert refusal(Path(os.path.realpath("/tmp")))
     assert not refusal(tmp_path / "home/me/project")
+    monkeypatch.setenv("NCA_HOME", str(tmp_path / "own"))
+    assert [refusal(tmp_path / one) for one in ("own", "own/data", "own/data/x")] == ["", *["it is nca's own data"] * 2]
 
 
 @pytest.mark.parametrize(

@@ -151,12 +151,58 @@ async def test_the_first_look_is_taken_in_the_background_and_stops_when_the_sess
     room.history.recorder.close()
 
 
-async def test_nothing_of_a_workspace_is_kept_in_memory(tmp_path: Path) -> None:
+@pytest.mark.parametrize("place", [None, "talk.db", "data/talk.db", "[odd] name/talk.db"])
+async def test_what_a_command_changes_is_recorded_wherever_the_store_is(tmp_path: Path, place: str | None) -> None:
+    root = tmp_path / "work"
+    with Store.open(place and root / place) as store:
+        beside = (root / (place or "x")).parent
+        room = Room(root, store)
+        names = ["a", "locks/a", "outputs/run1/a", "talk.db.md"]
+        for name in names:
+            (beside / name).parent.mkdir(exist_ok=True, parents=True)
+            (beside / name).write_text("old")
+        store.create(directory=str(root), model="m").close()
+        await room.command("true")
+        if (outputs := store.outputs_folder(room.session_id)) is not None:
+            outputs.mkdir(parents=True)
+            (outputs / "1.txt").write_text("nca's own")
+        names = [(beside / one).relative_to(root).as_posix() for one in names]
+        await room.command("; ".join(f"rm '{one}'" for one in names))
+        plan = room.history.plan(2)
+        assert (sorted(paths(plan.restored)), plan.deleted, plan.unrecorded, room.notices()) == (names, (), (), [])
+        room.history.apply(plan)
+        assert [(root / one).read_text() for one in names] == ["old"] * 4
+        assert store.list()
+
+
+async def test_two_stores_in_one_folder_leave_each_other_and_themselves(tmp_path: Path) -> None:
+    """They share the record of files, in which each finds the other's file as one of the workspace."""
+    root = tmp_path / "work"
+    with Store.open(root / "a.db") as first, Store.open(root / "b.db") as second:
+        for store in (first, second):
+            await Room(root, store).command("true")
+        room = Room(root, first)
+        await room.command("echo 1 > made")
+        assert paths(room.history.changed_since(0)) == ["made"]
+
+
+async def test_nca_s_data_in_a_workspace_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NCA_HOME", str(tmp_path / "work/home"))
+    with Store.open(None) as store:
+        room = Room(tmp_path / "work", store)
+        await room.command("mkdir -p home/data; echo key > home/data/keys.json; echo 1 > made")
+        assert paths(room.history.changed_since(0)) == ["made"]
+
+
+async def test_in_memory_no_rewind_changes_files_while_a_command_does(tmp_path: Path) -> None:
     with Store.open(None) as store:
         room = Room(tmp_path / "work", store)
         await room.command("echo 1 > a")
-        room.edit("b", "1")
-        assert (paths(room.history.plan(0).deleted), room.notices()) == (["b"], [])
+        plan = room.history.plan(0)
+        async with room.history.recorder.command("shell"):
+            with pytest.raises(UsageError, match="being changed just now"):
+                room.history.apply(plan)
+        assert paths(room.history.apply(plan).deleted) == ["a"]
 
 
 async def test_a_file_that_no_command_mentions_may_be_anyone_s(room: Room) -> None:
