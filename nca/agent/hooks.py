@@ -158,10 +158,9 @@ class Hooks:
             return ""
         active = self._stops > 0
         answer = await self._ask("Stop", (), stop_hook_active=active, last_assistant_message=answered)
-        if answer is None or answer.decision != "deny" or answer.ends_turn:
-            return ""
-        self._stops += 1
-        return answer.reason
+        said = self._said_to_go_on(answer, "the model")
+        self._stops += bool(said)
+        return said
 
     async def before_task_stop(self, task: str, agent: str, answered: str, stops: int) -> str:
         """The text for the assistant of a subtask instead of ending; "" if it may end. stops: so far."""
@@ -169,7 +168,14 @@ class Hooks:
             return ""
         fields: dict[str, Any] = {"agent_id": task, "agent_type": agent, "stop_hook_active": stops > 0}
         answer = await self._ask("SubagentStop", (agent,), last_assistant_message=answered, **fields)
-        return answer.reason if answer is not None and answer.decision == "deny" and not answer.ends_turn else ""
+        return self._said_to_go_on(answer, f"the agent {agent}" if agent else "a task")
+
+    def _said_to_go_on(self, answer: Answer | None, who: str) -> str:
+        """What the hook has to say to whom it has go on, after a notice about it; "" if it does not."""
+        if answer is None or answer.decision != "deny" or answer.ends_turn:
+            return ""
+        self._emit(Notice(f"A hook has {who} go on: {answer.reason} ({answer.by})"))
+        return answer.reason
 
     def check(self) -> None:
         """Raises UsageError if a hook has ended the turn."""

@@ -21,6 +21,7 @@ from nca.context.reminders import Reminders, shown_injections, with_reminders
 from nca.context.tokens import message_tokens
 from nca.errors import UsageError
 from nca.events import Listener, MessageTaken, Notice
+from nca.humanize import counted
 from nca.messages import AttachmentPart, Message, clean_text, user_message
 from nca.redact import Redactor
 from nca.tools.files.reading_rules import FilesRead
@@ -188,6 +189,7 @@ class UserInput:
         """
         if said := await self.hooks.begun():
             self.window.append(Message("user", f"[a hook says: {said}]", source="nca"))
+            self.emit(Notice(f"A hook added {counted(len(said.splitlines()), 'line')}."))
         queued = self._queued()
         text = text_of(queued)
         if not text:

@@ -257,6 +257,8 @@ def test_a_hook_has_the_model_go_on_but_not_for_ever(room: Room) -> None:
     assert finished.steps == 9
     assert [one["stop_hook_active"] for one in room.logged] == [False] + [True] * 7
     assert "Run the tests." in str(room.model.requests[-1].messages[-1])
+    told = [one.message for one in room.of(Notice)]
+    assert told == [f"A hook has the model go on: Run the tests. (Stop: {goes_on})"] * 8
 
 
 def ok(is_ok: bool, reason: str = "") -> Message:

@@ -10,7 +10,7 @@ import asyncio
 import shutil
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Literal, TextIO
 
 from nca.errors import sentence
 from nca.events import (
@@ -28,6 +28,7 @@ from nca.events import (
     ToolProgress,
     ToolStarted,
     TurnFinished,
+    TurnStarted,
 )
 from nca.humanize import duration
 from nca.terminal.render import event_lines
@@ -70,6 +71,8 @@ class PlainDraw:
         self._text = StreamSanitizer()
         self._reasoning = StreamSanitizer()
         self._is_line_open = False
+        self._answered: Literal["", "open", "ended", "parted"] = ""
+        """The turn's answer: being written, at its end, and with another one due, which is a paragraph of its own."""
         self._goes_on = False
         """Another request was sent for the answer with an open line: its reasoning does not part the text."""
         self._is_thought_open = False
@@ -97,8 +100,11 @@ class PlainDraw:
         match event:
             case TextDelta():
                 self._answer(self._text.feed(event.text))
+            case TurnStarted():
+                self._answered = ""
             case RequestStarted():
                 self._goes_on = self._is_line_open
+                self._answered = "parted" if self._answered == "ended" else self._answered
             case ReasoningDelta() if self._show_reasoning and not self._goes_on:
                 self._end_answer()
                 self._is_thought_open = True
@@ -220,7 +226,9 @@ class PlainDraw:
         if not text:
             return
         self._end_thought()
-        self._goes_on = False
+        if self._answered == "parted" and not (self._is_terminal and self._wraps_asides):
+            text = "\n" + text
+        self._answered, self._goes_on = "open", False
         self._is_line_open = not text.endswith("\n")
         if self._wrap is not None:
             self._wrap.columns = _columns()
@@ -240,6 +248,7 @@ class PlainDraw:
         if self._is_line_open:
             self._is_line_open = False
             self._write(self._answers, "\n")
+        self._answered = "ended" if self._answered == "open" else self._answered
         self._end_thought()
 
     def _end_thought(self) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from nca.agent.context_notices import Exchange
+from nca.events import Event, Notice, RequestStarted, TextDelta, TurnFinished, TurnStarted
 from nca.terminal.render import event_lines
 from nca.terminal.render.output import ANSWER_LINES
 from nca.terminal.render.plain import PlainDraw
@@ -182,6 +183,25 @@ def test_ctrl_c_in_a_pipe_ends_it() -> None:
         tty.sees("The first piece.")
         tty.send("\x03")
         tty.sees("left with 130")
+
+
+def test_two_answers_of_a_turn_are_two_paragraphs_and_one_that_goes_on_is_one() -> None:
+    answers, asides = io.StringIO(), io.StringIO()
+    draw = PlainDraw(answers, asides, {}, is_chat=False)
+    asked, ended = RequestStarted(1, "m", 1, 2, ""), TurnFinished("answered", "", 1, 0.0)
+    first: list[Event] = [
+        TurnStarted("s", 1),
+        asked,
+        TextDelta("I stop"),
+        asked,
+        TextDelta(" here."),
+        Notice("A hook has it go on."),
+    ]
+    for event in (*first, asked, TextDelta("Line.\n"), asked, TextDelta("Line."), ended):
+        draw.on_event(event)
+    for event in (TurnStarted("s", 2), asked, TextDelta("Next."), ended):
+        draw.on_event(event)
+    assert answers.getvalue() == "I stop here.\n\nLine.\nLine.\nNext.\n"
 
 
 class Terminal(io.StringIO):
