@@ -109,7 +109,11 @@ def _by_action(failure: ProviderFailure, details: ErrorDetails, model: str) -> P
     what, advice = _BY_ACTION.get(failure.action, usual)
     if failure.action == "compact" and not failure.is_overflow:
         what = "This request alone exceeds the rate limit of {model}"
-        advice = "Waiting does not help. Run /compact in the chat to make it smaller."
+        smaller = f"model.context_window {failure.limit_tokens}" if failure.limit_tokens else "model.context_window"
+        advice = (
+            f"Waiting does not help. Send less (/compact in the chat, or {smaller} for every request), or ask the"
+            " provider for a higher limit."
+        )
     return ProviderError(f"{what.format(model=model, status=status)}{said}", advice=advice, failure=failure)
 
 

@@ -118,15 +118,17 @@ def _account(details: ErrorDetails, statuses: set[int]) -> tuple[Action, bool] |
 def _too_large(details: ErrorDetails, statuses: set[int]) -> tuple[Action, bool] | None:
     """Status 413: the request is too large, in tokens if the error names them, otherwise in bytes.
 
-    It never asks to wait, whatever it says about a rate: no minute has room for this request. litellm calls it a rate
-    limit (429) where the body has those words; the status of the response is among the statuses.
+    It never asks to wait, whatever it says about a rate: no minute has room for this request. But a limit per minute
+    is no window. litellm calls it a rate limit (429) where the body has those words; the status of the response is
+    among the statuses.
     """
     if 413 not in statuses:
         return None
     said = "\n".join([details.text, *sorted(details.codes)])
     is_empty_overflow = "cerebras" in details.provider and not details.texts
     if is_empty_overflow or rules.says("in_tokens", said):
-        return _overflow(details), True
+        is_rate = rules.says("per_time", details.text) or bool(details.codes & rules.codes("rate"))
+        return ("compact", False) if is_rate else (_overflow(details), True)
     return "shrink_payload", False
 
 
@@ -137,7 +139,7 @@ def _rate(details: ErrorDetails, statuses: set[int]) -> tuple[Action, bool] | No
         return ("backoff", False) if 429 in statuses else None
     limit, asked = _limit_and_asked(details)
     is_single = rules.says("single_request_rate", details.text) or bool(
-        limit and asked and asked > limit and re.search(r"per[ -]min|\btpm\b", details.text, re.IGNORECASE)
+        limit and asked and asked > limit and rules.says("per_time", details.text)
     )
     return ("compact" if is_single else "backoff"), False
 

@@ -36,6 +36,7 @@ class Refused(Exception):
         (EmptyAnswer("<html>Sign in</html>"), "does not speak the chat protocol", "model.api_base"),
         (ConnectionResetError(), "The connection to mistral/m was lost", "later"),
         (Refused(429, "Request too large on tokens per min (TPM): Limit 3, Requested 9"), "alone exceeds", "/compact"),
+        (Refused(413, "Request too large on tokens per min (TPM): Limit 3, Requested 9"), "alone", "context_window 3 "),
         (Refused(400, "content_filter"), "rejected the request", "--model"),
         (BrokenStream("The answer ended early."), "ended early", "Try again"),
         (TimeoutError("It sent nothing (model.idle_seconds)."), "model.idle_seconds", "nca config set"),

@@ -19,14 +19,6 @@ STUDIO = (
     "Trying to keep the first <prompt> tokens when context the overflows. However, the model is loaded with context"
     " length of only <limit> tokens, which is not enough."
 )
-GROQ = {
-    "error": {
-        "message": "Request too large for model `m` in organization `o` service tier `on_demand` on tokens per minute"
-        " (TPM): Limit <limit>, Requested <asked>, please reduce your message size and try again.",
-        "type": "tokens",
-        "code": "rate_limit_exceeded",
-    }
-}
 CEREBRAS = f"{TO_REDUCE} Current length is <prompt> while limit is <limit>"
 PROXY = (
     f"litellm.BadRequestError: litellm.ContextWindowExceededError: AnthropicError - {json.dumps(ANTHROPIC_OVERFLOW)}"

@@ -38,21 +38,16 @@ def _openai(message: str, code: str | None = "context_length_exceeded") -> dict[
     return {"error": {"message": message, "type": "invalid_request_error", "param": "messages", "code": code}}
 
 
-def _case(about: str, run: Fault, *, has_limit: bool = True, questions: int = 3) -> Case:
+def _case(about: str, run: Fault, *, has_limit: bool = True) -> Case:
     """One compaction and a smaller request. A limit that was told also bounds what the summarizer is asked at once:
 
     three questions then; without one, two that are refused, and code writes the summary.
     """
-    requests = 2 + (questions if has_limit else 2)
+    requests = 2 + (3 if has_limit else 2)
     return Case(about, run, "answer", "Compacted", requests=requests, compactions=1, needs_talk=True)
 
 
 CASES = {
-    "overflow-of-groq-413": _case(
-        "Groq, 413: one request above the tokens per minute; a summary has no room in so few",
-        overflow(413, messages.GROQ, counts_output=True),
-        questions=0,
-    ),
     "overflow-of-openai": _case("OpenAI, 400", FAULTS["overflow-of-openai"]),
     "overflow-of-openai-with-output": _case(
         "OpenAI, the answer's room counted",

@@ -59,6 +59,11 @@ CASES = {
     "throttled": _waits("a throttle that sounds like an overflow", _throttled, 0),
     "exhausted": _waits("RESOURCE_EXHAUSTED", _exhausted, 0),
     "one-request-over-rate": Case("one request above TPM", rate_limit(_ONE_REQUEST), says="/compact"),
+    "one-request-over-rate-of-groq": Case(
+        "Groq, 413: one request above the tokens per minute, which are no window",
+        lambda exchange: exchange.error(413, _ONE_REQUEST, kind="tokens", code="rate_limit_exceeded"),
+        says="model.context_window 30000",
+    ),
     "one-request-over-rate-413": Case(
         "413 although the code is that of a rate limit: the request is too large, and waiting never helps",
         lambda exchange: exchange.error(
