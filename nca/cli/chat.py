@@ -71,6 +71,8 @@ def open_chat(words: LoopArguments) -> int:
         raise UsageError(f"nca loop takes no {texts[0]!r}.", advice="A message of several words stands in quotes.")
     if words.resume and words.continue_:
         raise UsageError("--continue and --resume exclude each other.")
+    if message and not sys.stdin.isatty():
+        return _run(words, session, message)
     rules = rules_of(words.allow)
     loaded = load_settings(settings_of(**words._asdict()), words.config, trust=words.trust, asks=True, remembers=True)
     with signals.raised():  # a download has something to clear away
@@ -86,6 +88,21 @@ def open_chat(words: LoopArguments) -> int:
     )
     # A download has written lines.
     return asyncio.run(_chat(_Asked(loaded, choice, wanted, message, rules, is_alone and choice is chosen)))
+
+
+def _run(words: LoopArguments, session: str | None, message: str) -> int:
+    """`nca run`: nobody can type on, and what is piped in beside a message is data, of which no line is a command."""
+    from nca.cli.run import run
+
+    given = words._asdict()
+    if session is not None:
+        from nca.terminal.panels.session_loader import find_titled
+
+        loaded = load_settings(settings_of(**given), words.config, trust=words.trust)
+        with open_store(loaded, lambda event: None) as store:  # `run` opens it again, and says what there is to say
+            session = find_titled(store, session).id
+    of_chat = ("texts", "resume", "plain")
+    return run(message, session=session, **{name: value for name, value in given.items() if name not in of_chat})
 
 
 async def _chat(asked: _Asked) -> int:

@@ -167,7 +167,7 @@ ExportFormat = Annotated[
         autocompletion=one_of(_formats_written),
     ),
 ]
-_TEXTS = "The first message, in quotes. With --resume, the session's ID or TITLE stands before it."
+_TEXTS = "The first message, in quotes. With --resume, the ID or TITLE stands before it. From a pipe: see nca run."
 Texts = Annotated[list[str] | None, typer.Argument(metavar="TEXT", help=_TEXTS, autocompletion=sessions_to_resume)]
 Resume = Annotated[bool, typer.Option("--resume", "-r", help="Resume the session of an ID or TITLE, or pick one.")]
 Continue = Annotated[bool, typer.Option("--continue", "-c", help="Continue the last session of this directory.")]

@@ -134,20 +134,16 @@ def test_continue_and_resume_find_the_session(start: Callable[..., Tty]) -> None
     assert b"\x1b" not in tty.raw
 
 
-@pytest.mark.parametrize(
-    "words", [["hello you"], ["loop", "hello"], ["--resume", "greeting", "hello"], ["--resume", "of the moon", "hello"]]
-)
-def test_a_message_on_the_command_line_is_the_first_of_the_chat(
-    words: list[str], provider: Provider, tmp_path: Path
+@pytest.mark.parametrize("words", [["--resume", "greeting", "hello"], ["--resume", "of the moon", "hello"]])
+def test_a_message_beside_a_title_is_the_first_of_the_chat(
+    words: list[str], start: Callable[..., Tty], tmp_path: Path
 ) -> None:
     with Store.open(tmp_path / "nca/data/sessions.db") as store, store.create(directory="/", model="m") as session:
         session.log.append([Message("user", "hi")])
         session.rename("greeting of the moon")
-    done = forked(*words, home=tmp_path, stdin="/help model\n", OPENAI_API_BASE=provider.url, OPENAI_API_KEY="k")
-    assert done.returncode == 0
-    answer, _, rest = done.stdout.partition(f"You said: {words[-1]}")
-    assert (bool(rest), "/model" in answer) == (True, False)
-    assert ("Resuming “greeting of the moon”" in done.stderr) == ("--resume" in words)
+    tty = start("-m", "openai/test-model", *words, until="Resuming “greeting of the moon”")
+    tty.sees("You said: hello")
+    assert leave(tty) == 0
 
 
 def test_a_message_on_the_command_line_is_shown_as_if_it_had_been_typed(start: Callable[..., Tty]) -> None:

@@ -39,6 +39,42 @@ def sent(provider: Provider) -> list[tuple[str, str]]:
     return [(row["role"], row["content"]) for row in provider.requests[-1]["messages"] if row["role"] != "system"]
 
 
+@pytest.mark.parametrize("chat", [(), ("loop",), ("-c",)])
+def test_what_is_piped_in_beside_the_first_message_of_a_chat_is_data(
+    provider: Provider, tmp_path: Path, chat: tuple[str, ...]
+) -> None:
+    piped = "one\n/rename hacked\n!touch made\n/undo\n"
+    done = forked(
+        *(*chat, "Review this.", "-m", MODEL),
+        home=tmp_path,
+        stdin=piped,
+        OPENAI_API_KEY="k",
+        OPENAI_API_BASE=provider.url,
+        NCA_MODEL__CONTEXT_WINDOW="32000",
+    )
+    assert (done.returncode, done.stdout, len(provider.requests)) == (0, "Done.\n", 1)
+    assert sent(provider) == [("user", f"Review this.\n\n<stdin>\n{piped}\n</stdin>\n")]
+    assert not (tmp_path / "made").exists()
+
+
+def test_a_chat_by_its_title_takes_piped_data_beside_a_message(provider: Provider, tmp_path: Path) -> None:
+    assert run(provider, tmp_path, "Hello there").returncode == 0
+    done = forked(
+        *("loop", "--resume", "there", "And this?", "-m", MODEL),
+        home=tmp_path,
+        stdin="data",
+        OPENAI_API_KEY="k",
+        OPENAI_API_BASE=provider.url,
+        NCA_MODEL__CONTEXT_WINDOW="32000",
+    )
+    assert done.stdout == "Done.\n"
+    assert sent(provider) == [
+        ("user", "Hello there"),
+        ("assistant", "Done."),
+        ("user", "And this?\n\n<stdin>\ndata\n</stdin>\n"),
+    ]
+
+
 def test_json_says_why_a_turn_failed(provider: Provider, tmp_path: Path) -> None:
     provider.api_key = "another"
     failed = run(provider, tmp_path, "Hello", "--json")
