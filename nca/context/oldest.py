@@ -6,9 +6,8 @@ calls of the newest messages alone have no room, every turn before them goes, wh
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Set
-from itertools import pairwise
 
 from nca.context.history import History
 from nca.context.record.past import is_answer
@@ -29,11 +28,13 @@ def without_oldest(history: History, room_raw: int) -> tuple[History, int]:
     """
     view, entries, locked = history.view, history.entries, untouchable(history)
     end = _end(history, locked, room_raw)
-    said = [entry.seq for entry in entries[view.tail - 1 : end] if entry.message.role == "user"]
-    said = [seq for seq in said if not history.message(seq).is_synthetic]
+    messages = ((entry.seq, entry.message) for entry in entries[view.tail - 1 : end])
+    said = [seq for seq, message in messages if message.role == "user" and not message.is_synthetic]
     # Behind a plain answer nothing waits for a result, so there is a legal cut.
     cuts = [seq for seq in said[1:] if is_answer(history.message(seq - 1))]
-    gone = [(one, two - 1) for one, two in pairwise(cuts) if locked.isdisjoint(range(one, two))]
+    places = (bisect_right(cuts, seq) for seq in locked)
+    kept = [(cuts[place - 1], cuts[place] - 1) for place in places if 0 < place < len(cuts)]
+    gone = [*without_ranges([(cuts[0], cuts[-1] - 1)], kept)] if len(cuts) > 1 else []
     turns = sum(bisect_left(said, last) - bisect_left(said, first) for first, last in gone)
     if said and said[-1] == history.newest_user:
         # Of the turn in progress, steps go.
