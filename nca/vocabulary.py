@@ -60,7 +60,8 @@ _lock = Lock()
 
 def count(text: str) -> int:
     """Tokens of a text. Raises NcaError if the vocabulary is not installed."""
-    return _known(hash(text), text, _count)
+    known = _counts.get(hash(text))
+    return _known(hash(text), text, _count) if known is None else known
 
 
 def about(text: str) -> int:
