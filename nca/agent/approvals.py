@@ -221,18 +221,19 @@ class Approvals:
             allowing = () if is_unclear or approval.is_masked else rules
             if self._is_allowed(allowing, call, approval):
                 return None
-            return await self._ask(call, needed, approval, summary)
+            return await self._ask(call, needed, approval, summary, is_by_rule=is_unclear)
 
     async def _ask(
         self, call: ToolCall, needed: Permission, approval: Approval, summary: str, *, is_by_rule: bool = False
     ) -> ToolOutcome | None:
-        """is_by_rule: a rule asks about each such call, so the answer cannot become a rule that allows."""
+        """is_by_rule: a rule asks about each such call, or may deny it: the answer cannot become a rule that allows."""
         rules = [] if is_by_rule or approval.is_masked else self._rules(call, approval)
         subject = "; ".join(rule.subject for rule in rules)
         shown = approval.path, approval.command, approval.diff, approval.warning
         asked = ApprovalAsked(call.id, call.name, needed, summary, *shown, subject, approval.directory)
-        if len(rules) > 1:
-            asked = msgspec.structs.replace(asked, subjects=tuple(rule.subject for rule in rules))
+        allowed_by = "subject" if rules else "person" if is_by_rule else "mode" if approval.is_masked else "tool"
+        subjects = tuple(rule.subject for rule in rules) if len(rules) > 1 else ()
+        asked = msgspec.structs.replace(asked, subjects=subjects, allowed_by=allowed_by)
         if approval.directory:
             await self._sandbox.before_command(is_asked=True)
         answer = await self._answer(asked)

@@ -119,16 +119,16 @@ def _run_and_report(arguments: list[str]) -> int:
 
 
 def _dispatch(arguments: list[str]) -> int:
-    """Run the command. `nca run` also writes its failure on standard output, in the format that was asked for."""
+    """Run the command. A failure is also written on standard output, if a format for programs was asked for."""
     from nca.errors import NcaError
 
     try:
         return _call(arguments)
     except NcaError as error:
-        if arguments[0] == "run":
+        if any(word.startswith(("--json", "--stream")) for word in arguments):
             from nca.cli.run import write_failure
 
-            write_failure(arguments[1:], error)
+            write_failure(arguments, error)
         raise
 
 

@@ -65,7 +65,7 @@ def _choices_of(key: str) -> Callable[[str], Words]:
 
 
 def sessions(incomplete: str) -> Words:
-    """Ids and names of the newest sessions."""
+    """Ids and names of the newest sessions that begin so."""
     from rich.markup import escape
 
     from nca.sessions.store import Store
@@ -73,12 +73,12 @@ def sessions(incomplete: str) -> Words:
     try:
         path, url = store_place()
         with Store.open(path, read_only=True, url=url) as store:
-            infos = store.list(_MOST_SESSIONS)
+            infos = store.list(None if incomplete else _MOST_SESSIONS)
     except NcaError:
         return []
-    ids = ((info.id, escape(title(info, _ABOUT_CHARS))) for info in infos)
-    names = ((info.name, info.id) for info in infos if incomplete and info.name)
-    return _beginning(incomplete, [*ids, *names])
+    begun = [info for info in infos if info.id.startswith(incomplete)][:_MOST_SESSIONS]
+    names = [(info.name, info.id) for info in infos if incomplete and info.name.startswith(incomplete)]
+    return [*((info.id, escape(title(info, _ABOUT_CHARS))) for info in begun), *names[:_MOST_SESSIONS]]
 
 
 def sessions_to_resume(incomplete: str) -> Words:

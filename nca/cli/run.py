@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 STREAMS = ("ndjson",)
 SILENT_SECONDS = 3.0
 """A pipe that has said nothing for this long is named, once."""
-PROMPT_HELP = "The message. Piped input goes along as data, or is the message if you give none."
+PROMPT_HELP = "The message. Piped input goes along as data, or is the message if you give none, or -."
 
 
 def run(
@@ -84,14 +84,15 @@ def run(
 
 
 def write_failure(words: Sequence[str], error: NcaError) -> None:
-    """Print a failure in the format that the command line asks for, also where it cannot be parsed."""
+    """Print any command's failure in the format that its words ask for, also where they cannot be parsed."""
     from nca.events import ErrorRaised
 
-    options = words[: words.index("--")] if "--" in words else words
-    if any(f"--stream={stream}" in options or ("--stream", stream) in pairwise(options) for stream in STREAMS):
+    options, is_run = words[: words.index("--")] if "--" in words else words, words[0] == "run"
+    asked = [f"--stream={stream}" in options or ("--stream", stream) in pairwise(options) for stream in STREAMS]
+    if is_run and any(asked):
         _write_event(ErrorRaised.of(error))
     elif "--json" in options:
-        _write_json({"reason": "failed", "text": "", "error": _described(error)})
+        _write_json({**({"reason": "failed", "text": ""} if is_run else {}), "error": _described(error)})
 
 
 def _message(prompt: str | None) -> CalledPrompt:
@@ -102,7 +103,10 @@ def _message(prompt: str | None) -> CalledPrompt:
     from nca.agent.prompt_commands import CalledPrompt
     from nca.words import merged, words
 
-    piped = "" if sys.stdin.isatty() else _piped()
+    if prompt == "-":
+        piped, prompt = _piped(""), None
+    else:
+        piped = "" if sys.stdin.isatty() else _piped("; `</dev/null` sends the message alone")
     beside = words(piped, "piped") if piped.strip() else ()
     typed = words(prompt) if prompt and prompt.strip() else ()
     called = _called(typed) or CalledPrompt(typed)
@@ -112,10 +116,10 @@ def _message(prompt: str | None) -> CalledPrompt:
     return replace(called, message=merged(said))
 
 
-def _piped() -> str:
+def _piped(advice: str) -> str:
     """All of standard input. A pipe that stays open and silent is named: whoever waits should know for what."""
     if not select.select([sys.stdin], [], [], SILENT_SECONDS)[0]:
-        line = "nca run: waiting for standard input, which is open and silent; `</dev/null` sends the message alone."
+        line = f"nca run: waiting for standard input, which is open and silent{advice}."
         print(line, file=sys.stderr, flush=True)
     raw = sys.stdin.buffer.read()
     if b"\0" in raw:

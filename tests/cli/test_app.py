@@ -203,6 +203,17 @@ def completed(home: Path, words: str) -> list[str]:
     return done.stdout.split()
 
 
+def test_a_shell_offers_each_session_by_the_beginning_of_its_id(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "nca/data/sessions.db") as store:
+        ids = []
+        for number in range(60):
+            with store.create(directory="/", model="m") as session:
+                session.log.append([Message("user", f"{number}")])
+                ids.append(session.info.id)
+    assert completed(tmp_path, f"nca sessions show {ids[0][:6]}") == [ids[0]]
+    assert len(completed(tmp_path, "nca sessions show ")) == 50
+
+
 def test_a_shell_offers_settings_modes_profiles_and_sessions(tmp_path: Path) -> None:
     with Store.open(tmp_path / "nca/data/sessions.db") as store, store.create(directory="/", model="m") as session:
         session.log.append([Message("user", "[/red] fix it")])

@@ -124,6 +124,23 @@ def test_what_cannot_begin_is_json_as_well(
     assert provider.requests == []
 
 
+@pytest.mark.parametrize(
+    "words", [("compact", "nosuch"), ("bench", "nosuch"), ("sessions", "show", "nosuch"), ("config", "get", "nosuch")]
+)
+def test_a_failure_of_any_command_is_json_where_json_was_asked_for(tmp_path: Path, words: tuple[str, ...]) -> None:
+    failed = forked(*words, "--json", home=tmp_path)
+    error = json.loads(failed.stdout)["error"]
+    assert (error["exit_code"], error["message"] in failed.stderr) == (failed.returncode, True)
+    assert forked(*words, home=tmp_path).stdout == ""
+
+
+def test_a_dash_means_standard_input(provider: Provider, tmp_path: Path) -> None:
+    assert run(provider, tmp_path, "-", stdin="What is 1+1?").returncode == 0
+    assert sent(provider) == [("user", "What is 1+1?")]
+    empty = run(provider, tmp_path, "-")
+    assert (empty.returncode, "The message is empty." in empty.stderr) == (2, True)
+
+
 def test_one_object_and_events_exclude_each_other(provider: Provider, tmp_path: Path) -> None:
     done = run(provider, tmp_path, "Hello", "--json", "--stream", "ndjson")
     assert done.returncode == 2

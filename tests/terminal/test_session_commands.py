@@ -47,7 +47,7 @@ async def test_export_writes_what_is_asked_for_without_keys_and_replaces_nothing
         assert not (tmp_path / "HTML").exists()
         assert json.loads((tmp_path / f"nca-{name}.json").read_text())["session"]["kind"] == "chat"
         assert "(jsonl)" in await stage.command("/export jsonl my talk")
-        assert (tmp_path / "my talk").read_text().startswith("{")
+        assert (tmp_path / "my talk.jsonl").read_text().startswith("{")
         await stage.command("/export a talk.html")
         assert (tmp_path / "a talk.html").read_text().lower().startswith("<!doctype html>")
         said = await stage.command("/export --as pi for pi.jsonl")

@@ -265,7 +265,10 @@ def _exported(conversation: Conversation, asked: _Asked) -> list[str]:
             advice=f"Valid: /export FORMAT {name}, with html, md, json or jsonl; or an ending, as in {name}.md.",
         )
     chosen = format_of(formats, asked.name)
-    path = path if asked.name else path / f"nca-{short_id(session)}{FORMATS[chosen][0]}"
+    if not asked.name:
+        path /= f"nca-{short_id(session)}"
+    if not path.suffix:
+        path = path.with_name(f"{path.name}{FORMATS[chosen][0]}")
     write_private(path, rendered(copy, chosen), overwrites=_FORCE in asked.flags)
     return [f"Wrote {counted(len(copy.entries), 'message')} to {place(str(path))} ({chosen})."]
 

@@ -153,10 +153,18 @@ def reasoning_line(seconds: float, chars: int) -> str:
 def unanswered_line(asked: ApprovalAsked, *, is_chat: bool) -> str:
     """The notice for a call that needed approval where nca does not ask: in `nca run`, or without a terminal."""
     why = "nca cannot ask without a terminal" if is_chat else "nca run never asks (nca loop does)"
-    modes = "--permission accept-edits or auto" if asked.needs == "write" else "--permission auto"
-    rule = _rule_to_pass(asked)
-    how = f"pass {rule}; for all such calls, {modes}" if rule else f"add a rule or pass {modes}"
-    return f"{one_line(asked.name)} was not run: it needs an approval, and {why}. To allow it, {how}."
+    takes_edits = asked.needs == "write" and not asked.warning
+    modes = "--permission accept-edits or auto" if takes_edits else "--permission auto"
+    name = one_line(asked.name)
+    if asked.allowed_by == "person":
+        how = "Only a person can allow it, in a chat at a terminal."
+    elif rule := _rule_to_pass(asked):
+        how = f"To allow it, pass {rule}; for all such calls, {modes}."
+    elif asked.allowed_by in ("subject", "tool"):
+        how = f"To allow it, pass --allow {shlex.quote(name)}, which allows every call of {name}."
+    else:
+        how = f"To allow it, pass {modes}."
+    return f"{name} was not run: it needs an approval, and {why}. {how}"
 
 
 def _rule_to_pass(asked: ApprovalAsked) -> str:

@@ -188,7 +188,7 @@ def test_ctrl_c_in_a_pipe_ends_it() -> None:
 def test_two_answers_of_a_turn_are_two_paragraphs_and_one_that_goes_on_is_one() -> None:
     answers, asides = io.StringIO(), io.StringIO()
     draw = PlainDraw(answers, asides, {}, is_chat=False)
-    asked, ended = RequestStarted(1, "m", 1, 2, ""), TurnFinished("answered", "", 1, 0.0)
+    asked, ended = RequestStarted(1, "m", 1, 2), TurnFinished("answered", "", 1, 0.0)
     first: list[Event] = [
         TurnStarted("s", 1),
         asked,
