@@ -132,7 +132,7 @@ def plan_of(arguments: dict[str, Any]) -> list[schema.PlanEntry] | None:
 
 
 def _hunks(lines: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """The texts of each hunk, before and after. The lines after a cut diff are not part of it."""
+    """The texts of each hunk, before and after. Lines with no sign of a diff are not part of it."""
     old: list[str] = []
     new: list[str] = []
     signs = ""

@@ -85,13 +85,18 @@ def summary_writer(window: Window, record: CompactionRecord) -> str:
 
 
 def new_writer(before: View, after: View) -> str:
-    """The same of two views. Where the prose is that of before, joined or cut, code has written what is new."""
+    """The same of two views. Where the prose is that of before, joined or cut, code has written what is new.
+
+    A model may write the same words again: then they speak of more messages.
+    """
     made = [item for item in after.items if isinstance(item, Summary) and item not in before.items]
-    earlier = "\n\n".join(item.prose for item in before.items if isinstance(item, Summary) and item.prose)
     if not made:
         return ""
-    prose = made[-1].prose.removesuffix(CUT)
-    return BY_CODE if prose and prose in earlier else made[-1].made_by
+    earlier = [item for item in before.items if isinstance(item, Summary) and item.prose]
+    prose, told = made[-1].prose.removesuffix(CUT), [span for item in earlier for span in item.prose_of or item.ranges]
+    is_kept = prose and prose in "\n\n".join(item.prose for item in earlier)
+    speaks_of_more = without_ranges(made[-1].prose_of or made[-1].ranges, told)
+    return BY_CODE if is_kept and not speaks_of_more else made[-1].made_by
 
 
 def newly_hidden(before: View, after: View) -> tuple[Range, ...]:

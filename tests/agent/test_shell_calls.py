@@ -64,7 +64,7 @@ async def test_events_have_what_a_command_printed_without_notes_and_keys(tmp_pat
     [
         ("seq 1 100000", 100_000, "… 4 of 100,000 lines (/show has more)"),
         ("seq 1 100000; printf open", 100_001, "… 4 of 100,001 lines (/show has more)"),
-        ("seq 1 100", 0, "… 96 lines above (/show has all of it)"),
+        ("seq 1 100", 0, "… 96 lines above (/show has more)"),
     ],
 )
 async def test_of_an_output_that_was_cut_the_screen_counts_all_lines(

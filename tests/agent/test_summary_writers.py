@@ -28,11 +28,13 @@ def test_a_writer_is_a_model_or_code_or_both(made_by: str, words: str) -> None:
 
 def test_prose_that_is_there_already_is_not_written_again() -> None:
     first = View((Summary("a", ((1, 4),), "record", prose="It began.", made_by="m"),), 5)
-    later = View((Summary("b", ((1, 8),), "longer record", prose="It began.", made_by="m"),), 9)
+    later = View((Summary("b", ((1, 8),), "longer", prose="It began.", made_by="m", prose_of=((1, 4),)),), 9)
+    again = View((Summary("d", ((1, 8),), "longer record", prose="It began.", made_by="m"),), 9)
     merged = View((Summary("c", ((1, 8),), "longer record", prose="It began and went on.", made_by="m"),), 9)
     assert new_writer(View((), 1), first) == "m"
     assert new_writer(first, later) == "extract"
     assert new_writer(first, merged) == "m"
+    assert new_writer(first, again) == "m", "it was asked about eight messages, and wrote the same"
     assert new_writer(first, first) == ""
 
 

@@ -26,7 +26,7 @@ from nca.terminal.render.sanitize import LineSanitizer, one_line, to_terminal
 from nca.tools.mcp.tool import rule_in_words
 
 OUTPUT_LINES = 5
-"""The last lines of a command's output, which say how it went; /show has all of it."""
+"""The last lines of a command's output, which say how it went; /show has more."""
 
 _NESTED = re.compile(r"task-[0-9a-f]+/")
 """The prefix that nca.agent.subtask gives to the calls of a task."""
@@ -111,7 +111,7 @@ def last_lines(printed: str, all_lines: int = 0) -> Iterator[Text]:
     if all_lines:
         lines = [f"… {len(kept)} of {counted(all_lines, 'line')} (/show has more)", *kept]
     elif len(lines) > OUTPUT_LINES:
-        lines = [f"… {len(lines) - len(kept):,} lines above (/show has all of it)", *kept]
+        lines = [f"… {len(lines) - len(kept):,} lines above (/show has more)", *kept]
     return _indented(lines)
 
 

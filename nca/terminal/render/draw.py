@@ -56,7 +56,7 @@ OTHER_ROWS = 4
 LONG_READ_TOKENS = 200
 """The rest of a request that is worth a word: two seconds for the embedded model on two cores."""
 DIFF_LINES = 40
-"""Lines shown of a change that was made without asking; /show has all of it."""
+"""Lines shown of a change that was made without asking; /show has more."""
 
 _MORE = "Waiting for more of the answer"
 _SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
@@ -304,7 +304,7 @@ class Draw:
             mark, style = ("✗", "failure") if event.is_error else ("•", "quiet")
             self._line(f"{mark} {event_lines.tool_finished_line(started, event)}", style, section="tools")
         if is_change:
-            self.screen.print(*diff_lines(event.diff, DIFF_LINES, "(/show has all of it)"))
+            self.screen.print(*diff_lines(event.diff, DIFF_LINES, "(/show has more)"))
         if event.printed and not is_nested(event.call_id):
             # In a group, because Rich joins texts that are printed alone, and then breaks their lines.
             self.screen.print(Group(*last_lines(event.printed, event.printed_lines)))

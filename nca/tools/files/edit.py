@@ -29,9 +29,6 @@ from nca.tools.files.text_file import TextFile, can_save, is_binary, is_unsaved,
 from nca.tools.files.workspace import NoSuchFile, Workspace, shown, why_asked, why_change_asked
 from nca.tools.tool import Approval, Permission, ToolError, ToolOutcome, TypedTool
 
-MAX_OUTCOME_DIFF_LINES = 400
-"""Lines of diff that a person sees after a change. Before it, for approval, they see the whole diff."""
-
 _REDACTED = REDACTED.rstrip("]")
 
 
@@ -113,7 +110,7 @@ class _ChangingTool(TypedTool):
             if change.before is None or self.files_read.is_known(change.path):
                 self.files_read.note(change.path, data)
         summary = "new file, " + counts(diff) if change.before is None else counts(diff)
-        return ToolOutcome(change.said, summary=summary, diff=_cut(diff))
+        return ToolOutcome(change.said, summary=summary, diff=diff)
 
     def _write(self, change: Change, data: bytes) -> bytes:
         """Write the file on the disk. Returns its new content. Raises OSError, ToolError."""
@@ -332,10 +329,3 @@ def _check_redacted(change: Change) -> None:
 
 def _changed(before: os.stat_result, now: os.stat_result) -> bool:
     return (before.st_ino, before.st_mtime_ns, before.st_size) != (now.st_ino, now.st_mtime_ns, now.st_size)
-
-
-def _cut(diff: str) -> str:
-    lines = diff.split("\n")
-    if len(lines) <= MAX_OUTCOME_DIFF_LINES:
-        return diff
-    return "\n".join([*lines[:MAX_OUTCOME_DIFF_LINES], f"… {len(lines) - MAX_OUTCOME_DIFF_LINES:,} more lines"])

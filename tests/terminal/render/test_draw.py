@@ -254,7 +254,7 @@ def test_the_end_of_what_a_command_printed_stands_below_it_in_grey() -> None:
     seen = ran("".join(f"line {number}\n" for number in range(1_300)))
     assert seen.lines() == [
         title,
-        "  … 1,296 lines above (/show has all of it)",
+        "  … 1,296 lines above (/show has more)",
         *(f"  line {number}" for number in range(1_296, 1_300)),
     ]
     assert seen.style("line 1299")[1]
@@ -512,7 +512,7 @@ def test_a_long_change_is_cut_and_says_where_the_rest_is() -> None:
     diff = "--- a/x\n+++ b/x\n@@ -0,0 +1,99 @@\n" + "\n".join(f"+line {number}" for number in range(99))
     lines = Seen(rows=60).lines(ToolFinished("1", "write_file", is_error=False, summary="", seconds=0.1, diff=diff))
     assert len(lines) == 1 + DIFF_LINES + 1
-    assert lines[-1] == f"  … and {99 + 1 - DIFF_LINES} more lines (/show has all of it)"
+    assert lines[-1] == f"  … and {99 + 1 - DIFF_LINES} more lines (/show has more)"
 
 
 def test_a_change_that_was_shown_before_is_not_shown_again() -> None:
