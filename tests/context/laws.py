@@ -28,6 +28,8 @@ SAID, ANSWERED, DONE = "What the user said", "What you answered", "What was done
 CHANGED, FAILED = "What was changed", "What failed and was not repeated"
 RAN, NAMES, TOLD = "What was run and read", "Names that came up", "What you said on the way"
 SECTIONS = (SAID, ANSWERED, DONE, CHANGED, FAILED, RAN, NAMES, TOLD)
+CLAIM = "What the user said holds"
+"""How a record begins that has something of each message of the person."""
 NUMBER = re.compile(r"\s*(?:[-*•]\s+)?\((\d+)\)")
 RECALL = re.compile(r"recall expand=(\d+)(?:-(\d+))?")
 ASSERTED = re.compile(r"\b(?:fixed|passed)\b", re.IGNORECASE)
@@ -280,6 +282,17 @@ def unseen_is_whole(trial: Trial) -> Iterator[str]:
         yield from (f"a result of {message_tokens(message)} tokens is cut in a room of {room}" for message in cut[:1])
 
 
+def says_what_is_missing(trial: Trial) -> Iterator[str]:
+    """12. A record that lacks a message of the person does not begin as one that has all."""
+    for outcome in trial.outcomes():
+        text = squeezed("\n".join(map(text_of_row, outcome.rows)))
+        typed = [said for said in outcome.said if said.by == "typed" and said.token not in outcome.shown]
+        begun = {said.message: beginnings(outcome.messages[said.message - 1]) for said in typed}
+        missing = [seq for seq, ways in begun.items() if not any(one in text for one in ways)]
+        if missing and any(CLAIM in record for record in outcome.records):
+            yield f"{len(missing)} messages are missing, such as {missing[0]}, and the record does not say so"
+
+
 LAWS: dict[int, Law] = dict(
     enumerate(
         (
@@ -294,6 +307,7 @@ LAWS: dict[int, Law] = dict(
             whose_words,
             answer_before,
             unseen_is_whole,
+            says_what_is_missing,
         ),
         1,
     )

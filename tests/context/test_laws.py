@@ -24,6 +24,7 @@ from tests.context.generated_sessions import GeneratedSession, Said, session
 from tests.context.laws import (
     ANSWERED,
     CHANGED,
+    CLAIM,
     FAILED,
     LAWS,
     LOOP_RATIO,
@@ -136,6 +137,7 @@ BROKEN: dict[str, tuple[int, str, Sequence[str]]] = {
     "an older version alone": (7, ANSWERED, ["(5) Lomat ff2f2ff"]),
     "a model's text as the person's": (9, SAID, ["(6) Lomat gg2g2gg"]),
     "a paste as the person's": (9, SAID, ["(2) Lomat hh2h2hh"]),
+    "a message that is missing without a word": (12, ANSWERED, [CLAIM]),
 }
 
 
@@ -145,7 +147,7 @@ def test_a_law_sees_what_breaks_it(name: str) -> None:
     assert list(LAWS[number](_trial(heading, lines)))
 
 
-@pytest.mark.parametrize("number", [1, 5, 6, 7, 9])
+@pytest.mark.parametrize("number", [1, 5, 6, 7, 9, 12])
 def test_a_law_is_content_with_what_is_right(number: int) -> None:
     lines = ["- (2) Kiren bb2b2bb lomat.", "  [pasted: hh2h2hh]"]
     assert list(LAWS[number](_trial(SAID, lines))) == []

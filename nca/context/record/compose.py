@@ -15,6 +15,7 @@ import msgspec
 
 from nca.config.schema import SummarizeSettings
 from nca.context.history import History
+from nca.context.named import names_of
 from nca.context.record import words
 from nca.context.record.past import Past, is_answer, is_record
 from nca.context.record.piece import Piece, Section
@@ -144,7 +145,9 @@ class Composer:
         """A walk over all pieces that has taken nothing but what stays whatever the room."""
         past.readable = set()
         taken = Taken(past, left, used=room - left)
-        taken.levels |= dict.fromkeys(seqs(self.kept), WHOLE)
+        for seq in seqs(self.kept):
+            taken.levels[seq] = WHOLE
+            past.readable |= self._names(seq)
         own: dict[str, Iterator[Piece]] = {}
         if self.unseen:
             new = shown(past, range(self.unseen[0][0], self.unseen[-1][1] + 1))
@@ -161,6 +164,11 @@ class Composer:
         said = takewhile(lambda step: not is_record(self.history.message(step[0])), self._newest(steps))
         limit = Limit(int(self.steps_ratio * room)) if self.steps_ratio < 1 else None
         return Walk(taken, self._lanes(past, {**own, STEPS: older(past, said)}, limit))
+
+    def _names(self, seq: int) -> frozenset[str]:
+        """The names that can be read in a message which stays."""
+        stub = next((stub for stub in self.stubs if stub.seq == seq), None)
+        return self.history.named.of(self.history.message(seq)) if stub is None else names_of(stub.text)
 
     def record(self, spans: Sequence[Range], room: int, prose: Prose) -> str:
         """The record of these messages alone, in at most `room` raw tokens."""
@@ -238,7 +246,7 @@ class Composer:
     def _rest_and_note(self, prose: str, room: int) -> tuple[int, int]:
         """Raw tokens of a room beside the heading, and those of the longest note on how to read a record."""
         head, header = self.history.head, self.settings.header
-        note = preface(answered=head, prose_until=head if prose else 0, numbered=self.numbered)
+        note = preface(has_gaps=True, answered=head, prose_until=head if prose else 0, numbered=self.numbered)
         of_header = text_tokens(header)
         return room - of_header - SLACK_TOKENS, text_tokens(f"{header}\n{note}") - of_header
 
@@ -247,7 +255,12 @@ class Composer:
         rest, note = self._rest_and_note(prose, room)
         if (taken.lines or prose) and rest >= PREFACE_PART * note:
             until = prose_until if prose else 0
-            start = preface(answered=self.history.last_answer, prose_until=until, numbered=self.numbered)
+            start = preface(
+                has_gaps=taken.lacks_words or taken.past.has_gaps,
+                answered=self.history.last_answer,
+                prose_until=until,
+                numbered=self.numbered,
+            )
         return laid_out(self.settings.header, start, prose, taken.lines.values(), numbered=self.numbered)
 
     def _view(self, taken: Taken, shown: tuple[Range, ...], text: str, prose: Prose, room: int) -> View:

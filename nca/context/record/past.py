@@ -16,7 +16,7 @@ from nca.context.record.excerpt import RESULT, Style, excerpt
 from nca.context.record.piece import Piece, Section, Subject
 from nca.context.record.said import Said, prompts_in, said_in
 from nca.context.record.script import STOPS, UNSPACED_STOPS
-from nca.context.record.text import read_again
+from nca.context.record.text import GAPS, read_again
 from nca.context.summary import is_summary
 from nca.context.tokens import text_tokens
 from nca.context.view import RECALL, Marker, Range, without_ranges
@@ -168,6 +168,11 @@ class Past:
                     found = [RecordLine(section, entry.seq, order, text) for order, text in enumerate(texts)]
                     lines.setdefault(section, []).extend(reversed(found))
         return prose[::-1], lines
+
+    @cached_property
+    def has_gaps(self) -> bool:
+        """Whether a record that came with the messages says that some of the person's are nowhere."""
+        return any(GAPS in entry.message.text for entry in self.near() if is_record(entry.message))
 
     def record_lines(self, section: Section) -> list[RecordLine]:
         return self.records[1].get(section, [])

@@ -23,12 +23,16 @@ HEADINGS = {
     Section.NAMES: "### Names that came up",
 }
 PREFACE = "A record. What the user said holds; where lines of one section differ, the later one holds."
+GAPS = (
+    "A record. Some of what the user said is not in it, and may have changed what is; where lines of one section"
+    " differ, the later one holds."
+)
 ANSWERED = " All up to ({}) has been answered."
 OLDER = " The summary is older than the lines below it: where they differ, they hold."
 OF_UP_TO = " The summary speaks of what was said up to ({}): where the lines below it differ, they hold."
 HOW_TO_READ = " (N) is the number of a message: recall expand=N shows it."
 _PREFACE = re.compile(
-    re.escape(PREFACE)
+    f"(?:{re.escape(PREFACE)}|{re.escape(GAPS)})"
     + "".join(
         f"(?:{re.escape(line).replace(re.escape('{}'), r'[0-9]+')})?"
         for line in (ANSWERED, OLDER, OF_UP_TO, HOW_TO_READ)
@@ -37,16 +41,18 @@ _PREFACE = re.compile(
 _HEADING = "\n### "
 
 
-def preface(*, answered: int, numbered: bool, prose_until: int = 0) -> str:
+def preface(*, answered: int, numbered: bool, prose_until: int = 0, has_gaps: bool = False) -> str:
     """The note on how to read a record.
 
     answered     the number of the last answer before the person's newest message; 0: none, or nobody can look it up
     prose_until  the last message that a model's prose covers, if the record covers later ones as well
+    has_gaps     some messages of the person have no room: what an older one says may have been taken back in these
     """
+    start = GAPS if has_gaps else PREFACE
     if not numbered:
-        return PREFACE + (OLDER if prose_until else "")
+        return start + (OLDER if prose_until else "")
     until = OF_UP_TO.format(prose_until) if prose_until else ""
-    return PREFACE + (ANSWERED.format(answered) if answered else "") + until + HOW_TO_READ
+    return start + (ANSWERED.format(answered) if answered else "") + until + HOW_TO_READ
 
 
 def laid_out(header: str, start: str, prose: str, taken: Iterable[tuple[Section, Piece]], *, numbered: bool) -> str:

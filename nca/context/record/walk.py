@@ -90,6 +90,11 @@ class Lane:
     def is_exhausted(self) -> bool:
         return self.head is None
 
+    @property
+    def has_more(self) -> bool:
+        """Whether it has pieces without room, or beyond its limit, as far as is known without reading on."""
+        return self.head is not None or (self.limit is not None and self.limit.left <= 0)
+
     def is_waiting(self, taken: Taken) -> bool:
         """Whether its next piece waits until it is small beside the taken pieces."""
         if not self.waits or self.head is None or self.price <= LARGEST_STEP_RATIO * taken.used:
@@ -118,6 +123,8 @@ class Taken:
     levels: dict[int, int] = field(default_factory=dict)
     lines: dict[Key, tuple[Section, Piece]] = field(default_factory=dict)
     has_left_out: bool = False
+    lacks_words: bool = False
+    """Some messages of the person have no room, in whatever form."""
     used: int = 0
     _keys_of: dict[int, list[Key]] = field(default_factory=lambda: defaultdict(list))
     """The lines that come from a message, or tell its text."""
@@ -239,11 +246,13 @@ class Walk:
 
     def __init__(self, taken: Taken, lanes: Sequence[Lane]) -> None:
         self._taken, self._without_room = taken, _steps(taken, lanes)
+        self._words = [lane for lane in lanes if lane.section is Section.WORDS and lane.leads == 0]
 
     def on(self, more: int = 0) -> Taken:
         """What has room, with so much more of it."""
         self._taken.left += more
         lane = next(self._without_room, None)
+        self._taken.lacks_words = any(one.has_more for one in self._words)
         if lane is None or lane.head is None:
             return self._taken
         return self._taken.with_part(lane.section, lane.head)

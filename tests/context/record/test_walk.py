@@ -14,6 +14,7 @@ from nca.context.record.compose import Composer, Prose
 from nca.context.record.past import Past
 from nca.context.record.piece import Section, fixed
 from nca.context.record.steps import shown
+from nca.context.record.text import GAPS, PREFACE
 from nca.context.record.walk import Lane, Limit, Taken, Walk
 from nca.context.summary import HEADER
 from nca.context.tokens import text_tokens
@@ -167,6 +168,30 @@ def test_a_larger_record_has_all_that_a_smaller_one_has_with_its_note_and_withou
         found = {text.partition(" ")[0] for text in words if text[:12] in record}
         assert found >= had, room
         had = found
+
+
+@given(st.lists(st.integers(1, 60), min_size=2, max_size=40), st.booleans(), st.integers(600, 3_000))
+def test_a_record_that_lacks_a_message_of_the_person_says_so(sizes: list[int], is_numbered: bool, room: int) -> None:
+    """Else an older line would count although a missing one has taken it back."""
+    words = [f"rule{place} " + "holds always " * size for place, size in enumerate(sizes)]
+    history = History(Entry(seq, Message("user", text)) for seq, text in enumerate(words, 1))
+    record = Composer(history, SummarizeSettings(), numbered=is_numbered).record(((1, history.head),), room, Prose())
+    is_lacking = not all(text[:12] in record for text in words)
+    assert (GAPS in record) != (PREFACE in record)
+    assert is_lacking <= (GAPS in record) <= (is_lacking or "[…]" in record)
+    # And so does the record that is made of it.
+    later = [Message("user", record, source="nca"), Message("user", "One more.")]
+    again = Composer(History(Entry(seq, one) for seq, one in enumerate(later, 1)), SummarizeSettings(), numbered=False)
+    assert (GAPS in again.record(((1, 2),), 9_000, Prose())) == (GAPS in record)
+
+
+def test_names_that_can_be_read_in_a_message_that_stays_are_not_named_beside_it() -> None:
+    pasted = " ".join(f"parse_line_{n}" for n in range(60))
+    said = [Message("user", "Look at parse_line_7 and read_all_lines."), Message("assistant", "I have looked at both.")]
+    messages = [*said * 4, Message("user", pasted)]
+    history = History(Entry(seq, message) for seq, message in enumerate(messages, 1))
+    view, _ = Composer(history, SummarizeSettings(), kept=((9, 9),)).view(4_000, Prose())
+    assert not [item for item in view.items if isinstance(item, Summary) and "parse_line_1" in item.text]
 
 
 @given(st.lists(st.integers(30, 300), min_size=1, max_size=4), st.integers(1, 6), st.integers(60, 900))
