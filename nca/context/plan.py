@@ -158,7 +158,7 @@ def compact(
         is_hiding = not HIDING.isdisjoint(settings.stages)
         room = max(policy.room_tokens(budget, ratio), target_tokens) if is_hiding else budget.budget_tokens
         # A model may be asked with messages as they were sent before.
-        live_raw = int(LIVE_SHARE * input_tokens) if has_summarizer else 0
+        live_raw = int(LIVE_SHARE * input_tokens) if is_whole and has_summarizer else 0
         start, passed_turns = without_oldest(start, max(int(room / meter.calibration.ratio), live_raw))
     draft = Draft(start, meter, keeps_newest=keeps_newest, has_recall=has_recall, passed_turns=passed_turns)
     planning = Planning(history, draft, budget, job, more_stages, before, before_raw, grows=grows, shortens=shortens)
