@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import islice
+from itertools import chain, islice
 
 from nca.context.history import History
 from nca.context.record.past import Past
 from nca.context.request import resolve
 from nca.context.view import View
 
-MOST_COUNTED = 4_000
-"""Messages that are looked at, from the newest on: a log may have a million."""
+MOST_COUNTED, OLDEST_COUNTED = 4_000, 1_000
+"""Messages that are looked at, from the newest on and from the oldest on: a log may have a million, and a view has words
+of both ends."""
 READ_CHARS, ANSWER_CHARS = 80, 24
 """A message counts as readable if its beginning is; whole messages are counted apart. A cut answer may have no more of
 its first line."""
@@ -58,17 +59,19 @@ class KeptFacts:
             begun = [first[:READ_CHARS].rstrip() in text for first, *_ in said]
             whole = sum(begins and all(one in text for one in of) for begins, of in zip(begun, said, strict=True))
             files = [path in text for path in self._changed.union(_files(self._history))]
-            self._counted = {WORDS: (sum(begun), len(said))} if said else {}
+            head = self._history.head
+            total = len(said) if head <= MOST_COUNTED + OLDEST_COUNTED else self._history.turns
+            self._counted = {WORDS: (sum(begun), total)} if said else {}
             self._counted |= {WHOLE: (whole, sum(begun))} if whole < sum(begun) else {}
             self._counted |= {FILES: (sum(files), len(files))} if files else {}
-            self._counted |= _answers_in(text, self._history)
+            # Nobody knows how many answers a longer log has.
+            self._counted |= _answers_in(text, self._history) if head <= MOST_COUNTED else {}
         return self._counted
 
 
 def _answers_in(text: str, history: History) -> dict[str, tuple[int, int]]:
     """How many of the model's answers are in a text: whole, and by their beginning alone if there are any."""
-    said = islice(Past.of(history).answers, MOST_COUNTED)
-    answers = [_squeezed(one.text) for one in said if one.line is None]
+    answers = [_squeezed(one.text) for one in Past.of(history).answers if one.line is None]
     whole = sum(answer in text for answer in answers)
     cut = sum(answer[:ANSWER_CHARS].rstrip() in text for answer in answers) - whole
     counted = {ANSWERS: (whole, len(answers))} if answers else {}
@@ -85,9 +88,9 @@ def _texts(history: History, view: View) -> Iterator[str]:
 def _words(history: History) -> Iterator[list[str]]:
     """The typed and the pasted text of each message of the person."""
     past = Past.of(history)
-    for place, entry in enumerate(past.backwards()):
-        if place >= MOST_COUNTED:
-            return
+    oldest = islice(past.forwards(), OLDEST_COUNTED if history.head > MOST_COUNTED else 0)
+    newest = islice(past.backwards(), MOST_COUNTED)
+    for entry in {entry.seq: entry for entry in chain(newest, oldest)}.values():
         said = past.said(entry.message)
         if said is not None:
             parts = [said.typed, *(text for source, text in said.beside if source == "pasted")]

@@ -77,3 +77,12 @@ def test_files_that_commands_changed_are_counted() -> None:
     view = View((Summary("s", ((1, 1),), f"{LONG}\n- out.db: changed"),), 2)
     changed = ((1, "out.db"), (1, "gone.csv"), (1, "out.db"))
     assert KeptFacts(history, view, changed).by_kind() == {"words": (1, 1), "files": (1, 2)}
+
+
+def test_of_a_long_log_the_messages_of_both_ends_are_counted_among_all() -> None:
+    texts = [f"Question {number} about one thing." for number in range(3_000)]
+    messages = [one for text in texts for one in (Message("user", text, source="typed"), Message("assistant", "Yes."))]
+    history = History(Entry(seq, message) for seq, message in enumerate(messages, 1))
+    record = "\n".join(f"- {text}" for text in texts[:10])
+    found = KeptFacts(history, View((Summary("s", ((1, 5_980),), record),), 5_981)).by_kind()
+    assert found == {"words": (20, 3_000)}, "and of the answers nobody knows how many there are"
