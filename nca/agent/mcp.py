@@ -168,4 +168,4 @@ async def join_servers(servers: Servers, said: Words, toolbox: Toolbox, window: 
         servers.note_left_out(tool.name for tool in toolbox.outside if tool.name not in offered)
     typed = " ".join(match[0] for match in mentions(said))
     for name, text in await servers.mentioned(typed):
-        user_input.share(name, text, "tool")
+        user_input.share(name, text, "attached")

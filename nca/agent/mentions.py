@@ -41,7 +41,10 @@ REST_TOKENS = 16
 
 
 class Beside(NamedTuple):
-    """A text that goes along with a message as a file of this name would. source: where it came from."""
+    """A text that goes along with a message as a file of this name would.
+
+    source  where it came from. "attached" can be attached again, so it is cut like a file; nothing else is
+    """
 
     name: str
     text: str
@@ -146,7 +149,9 @@ def with_attachments(
 ) -> Message:
     """The person's message with its files, cut to fit the budget; images are attached whole. Raises UsageError.
 
-    shared   texts that are attached like files, such as a command's output
+    Other texts that nobody can attach again are whole, such as a command's output: the log is to have all of it.
+
+    shared   texts that are attached like files
     can_see  the model takes images
     files_read  learns which files came along, and which of them in whole: those may be changed without a read
     """
@@ -154,13 +159,20 @@ def with_attachments(
         return user_message(said)
     read = [_read(path, name_in(path, directory), can_see=can_see) for path in paths]
     files = [one for one in read if isinstance(one, _Text)]
-    files += [_Text(one.name, one.text, len(one.text.encode("utf-8", "replace")), of=one.source) for one in shared]
+    whole = [AttachmentPart(*one[:2], _size(one.text), source=one.source) for one in shared if one.source != "attached"]
+    files += [_Text(one.name, one.text, _size(one.text), of=one.source) for one in shared if one.source == "attached"]
     images = [one for one in read if isinstance(one, _Image)]
-    room = budget_raw_tokens - sum(part_tokens(one.part) for one in images)
+    # Half is for the files in any case: what is whole can still be cut in the view.
+    room = max(budget_raw_tokens // 2, budget_raw_tokens - sum(map(part_tokens, whole)))
+    room -= sum(part_tokens(one.part) for one in images)
     if images and room < 0:
         raise UsageError("There is no room for so many images.", advice="Nothing was sent; /compact makes room.")
     room -= sum(frame_tokens(file.name) + REST_TOKENS * (file.source is not None) for file in files)
     fitted = fit_files([(file.name, file.text) for file in files], max(0, room), sizes=[file.size for file in files])
+    for file, admitted in zip(files, fitted, strict=True):
+        if admitted.is_cut and not admitted.text:
+            said_so = f"There is no room for the {file.size:,} bytes of {shown(file.name)}."
+            raise UsageError(said_so, advice="Nothing was sent; /compact makes room.")
     attached = (
         AttachmentPart(file.name, _continued(file, admitted), admitted.original_bytes, admitted.is_cut, file.of)
         for file, admitted in zip(files, fitted, strict=True)
@@ -172,7 +184,17 @@ def with_attachments(
                 files_read.note(*file.source)
     # The name comes first, because the request has no other place for it.
     shown_images = (part for one in images for part in (TextPart(f"[image {one.name}]", source="nca"), one.part))
-    return user_message(said, (*attached, *shown_images))
+    return user_message(said, (*attached, *whole, *shown_images))
+
+
+def went_along(message: Message) -> list[Beside]:
+    """The texts that waited for this message. A hook is asked about each message anew."""
+    parts = (part for part in message.attachments if part.source != "attached" and part.path != HOOK and part.text)
+    return [Beside(part.path, part.text, part.source) for part in parts]
+
+
+def _size(text: str) -> int:
+    return len(text.encode("utf-8", "replace"))
 
 
 def _continued(file: _Text, admitted: Admitted) -> str:
@@ -241,7 +263,7 @@ def name_in(path: Path, directory: Path) -> str:
 
 
 def attached_lines(message: Message, tokens_of: Callable[[int], int]) -> Iterator[str]:
-    """The attachments of a message: a line for each file that was cut or left out, and for the first of the others.
+    """The attachments of a message: a line for each file that was cut, and for the first of the others.
 
     tokens_of  tokens of so many raw ones, as the meter counts them
     """
@@ -256,11 +278,9 @@ def attached_lines(message: Message, tokens_of: Callable[[int], int]) -> Iterato
             size = f"all {size}" if size and name in by_lines else size
             told = f"A hook added {size}" if is_of_hook else " · ".join(filter(None, (f"Attached {name}", size)))
             whole.append(f"{told} · {cost}")
-        elif part.text:
+        else:
             kept = len((part.text.rpartition(FILE_CUT)[0] or part.text).encode())
             yield f"{what} was cut to fit: {kept:,} of {part.original_bytes:,} bytes · {cost}"
-        else:
-            yield f"{what} was left out: there is no room for its {part.original_bytes:,} bytes."
     yield from whole[:MOST_NAMED]
     if len(whole) > MOST_NAMED:
         yield f"… and {len(whole) - MOST_NAMED} more"

@@ -224,6 +224,9 @@ class Rewinds:
         trigger = REDO if chat.startswith(_FORWARD) else REWIND
         self._window.go_to(view, trigger, trigger, parent=base, files=files)
         (self._user_input.go_forward if trigger == REDO else self._user_input.begin_anew)()
+        word, _, number = chat.partition(" ")
+        if word != _STAY:
+            self._user_input.go_along_again(self._entry(int(number)).message if word == _BEFORE else None)
 
     def _target(self, chat: str) -> Target:
         word, _, number = chat.partition(" ")

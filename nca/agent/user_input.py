@@ -10,7 +10,7 @@ import msgspec
 
 from nca.agent.approvals import Person
 from nca.agent.hooks import Hooks
-from nca.agent.mentions import HOOK, Beside, attached_lines, mentioned, with_attachments
+from nca.agent.mentions import HOOK, Beside, attached_lines, mentioned, went_along, with_attachments
 from nca.agent.window import Window
 from nca.config.tables import Injection
 from nca.context.admission import file_token_budget
@@ -66,8 +66,10 @@ class UserInput:
 
     def __post_init__(self) -> None:
         self._shared: list[Beside] = []
-        self._went_along: list[Beside] = []
-        """What waited for the newest message, whichever it would be."""
+        self._again: list[Beside] = []
+        """What went with a message that came back to the person. The log has it."""
+        self._is_entered = False
+        """Whether the newest message is the one that was sent last: that one may have been refused."""
         self.begin_anew()
 
     def begin_anew(self) -> None:
@@ -89,6 +91,18 @@ class UserInput:
         self._taken_back = 0
         """The message of a turn without an answer; the person has its text again."""
 
+    def go_along_again(self, with_message: Message | None) -> None:
+        """What went with this message goes with the next one: it came back to the person, and no other did."""
+        self._again = went_along(with_message) if with_message is not None else []
+
+    @property
+    def _waiting(self) -> list[Beside]:
+        return [*self._again, *self._shared]
+
+    def _forget_waiting(self) -> None:
+        self._again.clear()
+        self._shared.clear()
+
     def share(self, name: str, text: str, source: Source) -> None:
         """Attach a text to the next message, as a file of this name would be."""
         self._shared.append(Beside(self.redactor.text(clean_text(name)), clean_text(text), source))
@@ -100,7 +114,7 @@ class UserInput:
 
     def begin(self) -> int:
         """A message is about to come. Returns how many texts go with it, whichever it is."""
-        self._went_along = [*self._shared]
+        self._is_entered = False
         return len(self._shared)
 
     def keep_waiting(self, most: int) -> None:
@@ -108,20 +122,21 @@ class UserInput:
         del self._shared[most:]
 
     def take_back(self, again: Words | None = None) -> None:
-        """The newest message was not answered, and its text went back to the person: it is no part of the conversation.
+        """The message sent last had no answer, and its text went back to the person: it is no part of the conversation.
 
-        If steps followed it, it stays: they go on where the same text is sent next.
+        Nothing happens if it was refused before it was in the log. If steps followed it, it stays: they go on where the
+        same text is sent next.
 
         again  what is sent next, if nothing else says that the newest message was not answered: it was not if this is
                the same, and the log has no whole answer to it
         """
         window, history = self.window, self.window.history
-        if again is not None and not self._is_tried_again(again):
+        if not (self._is_entered if again is None else self._is_tried_again(again)):
             return
         self._taken_back = first = history.newest_user or 0
         if first and first not in history.pins and not self._steps(first):
             window.put_aside(first)
-            self._shared[:0] = self._went_along
+            self.go_along_again(history.message(first))
 
     def _is_tried_again(self, said: Words) -> bool:
         history = self.window.history
@@ -145,22 +160,26 @@ class UserInput:
         Raises UsageError for a file that cannot be attached, ContextDoesNotFit for a message that can never be sent
         and must not be cut; then nothing is stored.
         """
-        if not attachments and not self._shared and self._goes_on(said):
+        self._enter(said, attachments)
+        self._is_entered = True
+
+    def _enter(self, said: Words, attachments: Sequence[Path]) -> None:
+        if not attachments and not self._waiting and self._goes_on(said):
             return
         measured = self.window.measure()
         named = mentioned(said, self.directory, self.servers.names)
-        message = self._with_files(said, [*named, *(path.resolve() for path in attachments)], measured)
+        message = self._with_files(said, [*named, *(path.resolve() for path in attachments)])
         history = self.window.history
         # A message that the view no longer shows (after a clear) is not waiting for an answer.
         last = history.entries[-1] if history.head >= history.view.tail else None
         is_waiting = last is not None and last.message.role == "user" and merged(last.message.said) == merged(said)
-        if is_waiting and not self._shared:
+        if is_waiting and not self._waiting:
             return
         tokens = self.window.meter.scaled(message_tokens(message))
         if self.window.context.fit == "refuse" and tokens > measured.budget.budget_tokens:
             raise too_large(tokens, measured.budget)
         self.window.append(with_reminders(message, self._due_reminders(measured)))
-        self._shared.clear()
+        self._forget_waiting()
         self._say_attached(message)
 
     def _goes_on(self, said: Words) -> bool:
@@ -201,12 +220,12 @@ class UserInput:
             return
         try:
             named = mentioned(queued, self.directory, self.servers.names)
-            message = self._with_files(queued, named, self.window.measure())
+            message = self._with_files(queued, named)
         except UsageError as error:
             self.emit(Notice(str(error)))
             message = user_message(queued)
         else:
-            self._shared.clear()
+            self._forget_waiting()
         self.window.append(message)
         self.emit(MessageTaken(text))
         self._say_attached(message)
@@ -219,13 +238,9 @@ class UserInput:
                 queued = (*queued, *words("\n\n"), *one) if queued else one
         return queued
 
-    def _with_files(self, said: Words, paths: Sequence[Path], measured: Measurement) -> Message:
-        budget = file_token_budget(
-            self.window.budget.window_tokens,
-            measured.used_tokens,
-            self.window.budget.reserve_tokens,
-            file_ratio=self.window.context.admission.file_ratio,
-        )
+    def _with_files(self, said: Words, paths: Sequence[Path]) -> Message:
+        room = self.window.budget.budget_tokens, self.window.used_beside_more()
+        budget = file_token_budget(*room, 0, file_ratio=self.window.context.admission.file_ratio)
         for path in paths:
             if denial := self.window.state.reading(self.directory).denial(path):
                 raise UsageError(f"@{path.name} {denial}.", advice="Nothing was sent.")
@@ -235,7 +250,7 @@ class UserInput:
             paths,
             self.directory,
             raw_budget,
-            shared=self._shared,
+            shared=self._waiting,
             can_see=self.window.can_see,
             files_read=self.files_read,
         )

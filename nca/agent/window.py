@@ -103,6 +103,12 @@ class Window:
         self.meter.look(self.history)
         return self.meter.measure(self.history, self.budget)
 
+    def used_beside_more(self) -> int:
+        """The usage beside which more has its room: as it is, or as a compaction leaves it."""
+        pinned_raw = sum(self.history.run_tokens(pin, pin) for pin in self.history.pins)
+        fixed = self.meter.total(self.meter.fixed_raw + pinned_raw)
+        return self._policy.used_beside_more(self.measure(), self.context, fixed)
+
     def decide(self, moment: Moment) -> Decision:
         """The action to take now. A notice in the decision counts as shown."""
         decision = self._decided(moment)

@@ -21,6 +21,8 @@ WHOLE_BYTES = 102_400
 PREVIEW_BYTES = 5_242_880
 PREVIEW_CHARS = 2_000
 """NeuroLink's FILE_READ_BUDGET_PERCENT, FILE_FAST_PATH_SIZE, FILE_PREVIEW_MODE_SIZE and FILE_PREVIEW_CHARS."""
+TINY_TOKENS = 64
+"""A file that is hardly longer than the notice of a cut is not cut, if all such files fit."""
 
 SAVED = "[The whole output is in "
 """The beginning of a result's last line, if that names the file with the whole: recall shows that file's lines."""
@@ -203,12 +205,14 @@ def fit_files(files: Sequence[tuple[str, str]], budget_tokens: int, *, sizes: Se
 
 def _shares(wanted: Sequence[int], comes_first: Sequence[bool], budget_tokens: int) -> list[int]:
     """Tokens for each file: its wish if all fit or it comes first; else a part in proportion to its wish."""
-    first = sum(want for want, is_first in zip(wanted, comes_first, strict=True) if is_first)
-    if first > budget_tokens:
-        comes_first, first = [False] * len(wanted), 0
+    is_tiny, first = [want <= TINY_TOKENS for want in wanted], 0
+    for whole in (comes_first, is_tiny, [False] * len(wanted)):
+        first = sum(want for want, is_first in zip(wanted, whole, strict=True) if is_first)
+        if first <= budget_tokens:
+            break
     rest = sum(wanted) - first
     share = min(1.0, (budget_tokens - first) / max(1, rest))
-    return [want if is_first else floor(want * share) for want, is_first in zip(wanted, comes_first, strict=True)]
+    return [want if is_first else floor(want * share) for want, is_first in zip(wanted, whole, strict=True)]
 
 
 def _notice(size: int, kept: str) -> str:

@@ -109,6 +109,16 @@ class PolicyState:
         """After a change of the model: everything that is due in its window is due again."""
         return PolicyState(trigger="model")
 
+    def used_beside_more(self, measured: Measurement, settings: ContextSettings, fixed_tokens: int) -> int:
+        """The usage beside which more has its room: as it is, or as a compaction leaves it if more makes one due.
+
+        fixed_tokens  of what no compaction takes
+        """
+        if settings.auto != "on" or self.has_given_up:
+            return measured.used_tokens
+        least = _floor_tokens(measured.budget, fixed_tokens, aim_ratio(measured.budget, settings))
+        return min(measured.used_tokens, least)
+
     @property
     def has_given_up(self) -> bool:
         """Compaction has not helped; it is tried again only if the budget is exceeded."""
@@ -268,9 +278,12 @@ def is_made_for_less(tokens_after: int, measured: Measurement, settings: Context
 
 def target_tokens(budget: Budget, fixed_tokens: int, target_ratio: float) -> int:
     """The target of a compaction: never below the fixed part plus the same share of the rest, up to half of that."""
+    return max(int(target_ratio * budget.budget_tokens), _floor_tokens(budget, fixed_tokens, target_ratio))
+
+
+def _floor_tokens(budget: Budget, fixed_tokens: int, target_ratio: float) -> int:
     free = max(0, budget.budget_tokens - fixed_tokens)
-    floor_tokens = fixed_tokens + max(int(min(MOST_FREE_RATIO, target_ratio) * free), min(free, PLACEHOLDER_TOKENS))
-    return max(int(target_ratio * budget.budget_tokens), floor_tokens)
+    return fixed_tokens + max(int(min(MOST_FREE_RATIO, target_ratio) * free), min(free, PLACEHOLDER_TOKENS))
 
 
 def room_tokens(budget: Budget, target_ratio: float) -> int:

@@ -272,14 +272,12 @@ async def test_a_file_without_a_word_is_a_message(room: Room) -> None:
     assert "hello world" in conversation.context.effective_history()[1]["content"]
 
 
-async def test_a_file_that_there_is_no_room_for_is_said_to_be_left_out(room: Room) -> None:
+async def test_a_file_that_there_is_no_room_for_is_not_sent_empty(room: Room) -> None:
     (room.path / "a.txt").write_text("hello world\n" * 2_000)
     conversation = room.open(["Hi."], settings={"context.admission.file_ratio": "0.1%"})
-    await conversation.send("What is in @a.txt?")
-    assert [event.message for event in room.of(Notice) if "a.txt" in event.message] == [
-        "a.txt was left out: there is no room for its 24,000 bytes."
-    ]
-    assert 'cut="24000 bytes in all"' in conversation.context.effective_history()[1]["content"]
+    assert (await conversation.send("What is in @a.txt?")).exit_code == 2
+    assert room.of(ErrorRaised)[-1].message == "There is no room for the 24,000 bytes of a.txt."
+    assert not list(conversation.context.entries)
 
 
 @pytest.mark.parametrize(

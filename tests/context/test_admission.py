@@ -179,6 +179,12 @@ def test_a_small_file_is_whole_beside_a_large_one_that_is_cut() -> None:
     assert 2_500 < text_tokens(one.text) <= 5_000 - text_tokens(small)
 
 
+def test_a_few_words_are_whole_beside_a_file_that_is_cut() -> None:
+    one, two = fit_files([("README.md", "A sentence. " * 3_000), ("value", "4f1c6a0b92de")], 100)
+    assert (one.is_cut, two.text) == (True, "4f1c6a0b92de")
+    assert text_tokens(one.text) + text_tokens(two.text) <= 100
+
+
 def test_what_there_is_no_room_for_is_empty_and_counts_as_cut() -> None:
     (one,) = fit_files([("a.txt", "x" * 1_000)], 5)
     assert (one.text, one.is_cut, one.original_bytes) == ("", True, 1_000)
