@@ -161,6 +161,14 @@ class ChatApp:
         self.conversation.beside.settle()
         if not text_of(line).strip():
             return
+        try:
+            await self._carry_out(line)
+        except NcaError as error:
+            # Whatever refuses, and wherever: the chat goes on.
+            self.output.error(*error_line(error))
+            self._leave_with(error.exit_code)
+
+    async def _carry_out(self, line: Words) -> None:
         match line_kind(line, self._own):
             case "leave":
                 raise Leave(0)

@@ -37,7 +37,8 @@ class ShellLine:
         """Whether there was such a program the last time; one that ran and failed was found."""
 
     async def run(self, line: str) -> None:
-        """Run `!command` or `!!command`. Raises UsageError; StoreError if the output cannot be shared."""
+        """Run `!command` or `!!command`. Raises UsageError, and StoreError if the output could not be shared: then
+        nothing was run."""
         from nca.tools.tool import ToolError
 
         is_shared = not line.startswith("!!")
@@ -47,6 +48,8 @@ class ShellLine:
         if "\n" in command:
             raise UsageError("A command after ! must be one line; nothing was run and nothing was sent.")
         conversation = self._sessions.conversation
+        if is_shared:
+            conversation.session.refuse_reader()
         shown, runner = _Shown(self._output), self._runner()
         directory = runner.current_directory()
         where = "" if directory == runner.root else f"in {place(str(directory), runner.root)}"

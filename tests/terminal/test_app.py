@@ -1,0 +1,52 @@
+"""The chat's loop: what ends it, and what does not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from nca.agent.conversation import Conversation
+from nca.config.layers import defaults
+from nca.messages import Message
+from nca.terminal.app import ChatApp
+from nca.testing.scripted import ScriptedModel
+from nca.words import Words, text_of, words
+from tests.terminal.stage import ScriptedReader, a_stage
+
+
+class Lines(ScriptedReader):
+    """A person who types these lines, and leaves. `given`: what each prompt began with."""
+
+    def __init__(self, *lines: str) -> None:
+        super().__init__()
+        self.given: list[str] = []
+        self._lines = list(lines)
+
+    async def read(self, conversation: Conversation, default: Words = ()) -> Words:
+        self.given.append(text_of(default))
+        if not self._lines:
+            raise EOFError
+        return words(self._lines.pop(0))
+
+
+async def test_a_refusal_of_the_session_is_shown_and_the_chat_goes_on(tmp_path: Path) -> None:
+    """After a turn that a kill cut off, a message ended the chat, and the next lines ran in the shell."""
+    with a_stage(tmp_path, store_path=tmp_path / "store.db") as stage:
+        with stage.conversation.store.create(directory=str(tmp_path), model="scripted/model") as session:
+            session.log.append([Message("user", "A question that nobody answered")])
+        reading = Conversation.open(
+            defaults(),
+            store=stage.conversation.store,
+            model=ScriptedModel([]),
+            directory=tmp_path,
+            session=session.info.id,
+            read_only=True,
+            listener=stage.app.output.on_event,
+        )
+        reader = Lines("And now?", f"!touch {tmp_path}/made", "!!echo only here")
+        app = ChatApp(reading, stage.app.output, reader, stage.app.interrupts)
+        assert await app.run() == 0
+        said = stage.take()
+        assert said.count("This session is open for reading only") == 2
+        assert "only here\n" in said
+        assert reader.given == ["", "And now?", f"!touch {tmp_path}/made", ""]
+        assert not (tmp_path / "made").exists()
