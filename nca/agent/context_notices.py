@@ -223,7 +223,7 @@ def _changed(past: Past, directory: str, files: FileHistory | None) -> str:
     with suppress(StoreError):
         if files is not None:
             recorded = files.recorded_paths()
-            made = {path: seq for seq, path in files.last_changes()}
+            made = {path: seq for seq, path, _ in files.last_changes()}
             for one in files.changed_since(0):
                 gone = " (deleted)" if one.after.kind == "absent" else ""
                 changed.append((made.get(one.path, 0), f"{one.name}{gone}"))

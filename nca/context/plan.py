@@ -120,7 +120,7 @@ def compact(
     target_ratio: float = 0.0,
     is_manual: bool = False,
     has_recall: bool = True,
-    changed_files: Sequence[tuple[int, str]] = (),
+    changed_files: Sequence[tuple[int, str, str]] = (),
     summarizer_window: int = 0,
     has_summarizer: bool = True,
     only: Range | None = None,
@@ -133,7 +133,7 @@ def compact(
     target_ratio       0: the settings' own, as `policy.target_ratio` has it
     is_manual          a person or the model asked: aim below the current size, even if that is already under the target
     has_recall         the view's reader can look up hidden messages by their numbers
-    changed_files      changes that the record of files knows: the message before each, and the path
+    changed_files      what the record of files knows: the message before a change, the path, and what it is now
     summarizer_window  tokens; 0: the chat's own window
     has_summarizer     False: no model writes a summary
     only               summarize these messages alone, first to last, because a person chose them

@@ -11,8 +11,8 @@ from nca.context.request import resolve
 from nca.context.view import View
 
 MOST_COUNTED, OLDEST_COUNTED = 4_000, 1_000
-"""Messages that are looked at, from the newest on and from the oldest on: a log may have a million, and a view has words
-of both ends."""
+"""Messages that are looked at, from the newest on and from the oldest on: a log may have a million, and a view has
+words of both ends."""
 READ_CHARS, ANSWER_CHARS = 80, 24
 """A message counts as readable if its beginning is; whole messages are counted apart. A cut answer may have no more of
 its first line."""
@@ -40,10 +40,10 @@ def kept_in_words(by_kind: Mapping[str, tuple[int, int]], kept: int = 0, total: 
 class KeptFacts:
     """Counted on first access, for the log as it was. The model's words are not facts, and are counted beside them."""
 
-    def __init__(self, history: History, view: View, changed_files: Iterable[tuple[int, str]] = ()) -> None:
+    def __init__(self, history: History, view: View, changed_files: Iterable[tuple[int, str, str]] = ()) -> None:
         self._history = history.so_far()
         self._view = view
-        self._changed = {path for _, path in changed_files}
+        self._changed = {path for _, path, _ in changed_files}
         self._counted: dict[str, tuple[int, int]] | None = None
 
     def count(self) -> tuple[int, int]:

@@ -202,7 +202,7 @@ class SummaryJob:
     focus          the subject that a summary should keep above all
     input_tokens   raw tokens that the summarizer's window leaves for its input
     has_recall     the record's reader can look up left-out messages: it has numbers and says how
-    changed_files  changes that the record of files knows: the message before each, and the path
+    changed_files  what the record of files knows: the message before a change, the path, and what it is now
     """
 
     settings: ContextSettings
@@ -211,4 +211,4 @@ class SummaryJob:
     input_tokens: int
     has_summarizer: bool = True
     has_recall: bool = True
-    changed_files: Sequence[tuple[int, str]] = ()
+    changed_files: Sequence[tuple[int, str, str]] = ()

@@ -97,13 +97,15 @@ def unchanged(*, has_records: bool) -> str:
     return "This session changed no file that is recorded."
 
 
-def last_made(journal: Iterable[Change]) -> list[tuple[int, str]]:
-    """Each path with a net change, and the newest message after which it got its content, rewinds aside."""
+def last_made(journal: Iterable[Change]) -> list[tuple[int, str, str]]:
+    """Each path with a net change, whether it is changed or deleted, and the newest message after which it became so,
+    rewinds aside."""
     found = []
     for path, changes in _differing(journal):
         made = [one for one in changes if one.rewind is None]
         standing = [one for one in made if one.after.is_same(changes[-1].after)]
-        found += [(one.seq, path) for one in (standing or made)[-1:]]
+        what = "deleted" if changes[-1].after.kind == "absent" else "changed"
+        found += [(one.seq, path, what) for one in (standing or made)[-1:]]
     return found
 
 

@@ -52,8 +52,9 @@ class FileHistory(Scope):
         """
         return net_changes(self._journal(seq=seq), self.record.content)
 
-    def last_changes(self) -> list[tuple[int, str]]:
-        """Each file that differs from its first state, with the newest message after which it got its content.
+    def last_changes(self) -> list[tuple[int, str, str]]:
+        """Each file that differs from its first state: the newest message after which it became so, the path, and
+        whether it is changed or deleted.
 
         Raises StoreError.
         """

@@ -75,7 +75,7 @@ def test_the_model_s_answers_are_said_and_are_no_facts() -> None:
 def test_files_that_commands_changed_are_counted() -> None:
     history = History([Entry(1, Message("user", LONG, source="typed"))])
     view = View((Summary("s", ((1, 1),), f"{LONG}\n- out.db: changed"),), 2)
-    changed = ((1, "out.db"), (1, "gone.csv"), (1, "out.db"))
+    changed = ((1, "out.db", "changed"), (1, "gone.csv", "deleted"), (1, "out.db", "changed"))
     assert KeptFacts(history, view, changed).by_kind() == {"words": (1, 1), "files": (1, 2)}
 
 

@@ -62,12 +62,12 @@ def test_what_was_taken_back_has_not_changed(room: Room) -> None:
     room.edit("a", "two")
     room.edit("b", "new")
     (room.root / "d").mkdir()
-    assert room.history.last_changes() == [(2, "a"), (3, "b")]
+    assert room.history.last_changes() == [(2, "a", "changed"), (3, "b", "changed")]
     outcome = room.history.apply(room.history.plan(2))
     assert room.texts() == {"a": "one"}
-    assert room.history.last_changes() == [(1, "a")]
+    assert room.history.last_changes() == [(1, "a", "changed")]
     room.history.apply(room.history.plan_back(outcome.id))
-    assert room.history.last_changes() == [(2, "a"), (3, "b")]
+    assert room.history.last_changes() == [(2, "a", "changed"), (3, "b", "changed")]
     room.history.apply(room.history.plan(0))
     assert room.history.last_changes() == []
 
@@ -89,6 +89,12 @@ def test_an_edit_that_failed_is_no_change(room: Room) -> None:
 def test_a_rewind_of_another_session_is_none(room: Room) -> None:
     with pytest.raises(UsageError):
         room.history.plan_back(1)
+
+
+async def test_a_file_that_a_command_deleted_is_known_as_deleted(room: Room) -> None:
+    (room.root / "old").write_text("there from the start")
+    await room.command("rm old; echo x > new")
+    assert {(path, what) for _, path, what in room.history.last_changes()} == {("old", "deleted"), ("new", "changed")}
 
 
 async def test_what_a_command_did_is_taken_back(room: Room) -> None:

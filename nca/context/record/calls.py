@@ -45,7 +45,7 @@ def longer_effects(past: Past) -> Iterator[Piece]:
 
 def files(past: Past) -> Iterator[Piece]:
     """The files that changed, newest first: by a call, or as the record of files knows."""
-    known = (fixed(("file", path), seq, f"{path}: changed") for seq, path in sorted(past.changed, reverse=True))
+    known = (fixed(("file", path), seq, f"{path}: {what}") for seq, path, what in sorted(past.changed, reverse=True))
     seen: set[Key] = set()
     for piece in merge(_written(past), known, key=lambda one: -one.subject.seq):
         if piece.subject.key not in seen:

@@ -99,7 +99,7 @@ class Composer:
     unseen: tuple[Range, ...] = ()
     gone: tuple[Marker, ...] = ()
     numbered: bool = True
-    changed: Sequence[tuple[int, str]] = ()
+    changed: Sequence[tuple[int, str, str]] = ()
     stubs: tuple[Stub, ...] = ()
     """Messages that a person shortened."""
     most_messages: int = 0

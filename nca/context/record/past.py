@@ -71,8 +71,8 @@ class Past:
     history: History
     spans: tuple[Range, ...]
     numbered: bool = True
-    changed: Sequence[tuple[int, str]] = ()
-    """Files that the record of files knows to have changed, with the message before the change."""
+    changed: Sequence[tuple[int, str, str]] = ()
+    """What the record of files knows: the message before a change, the path, and whether it is changed or deleted."""
     important: frozenset[int] = frozenset()
     """Messages that a model has named as ones to keep."""
     readable: set[str] = field(default_factory=set)

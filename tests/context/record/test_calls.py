@@ -24,7 +24,7 @@ def _called(number: int, name: str, text: str, *, is_error: bool = False, **argu
     return [Message("assistant", None, (call,)), result]
 
 
-def _past(*messages: Message, changed: tuple[tuple[int, str], ...] = ()) -> Past:
+def _past(*messages: Message, changed: tuple[tuple[int, str, str], ...] = ()) -> Past:
     history = History(Entry(seq, message) for seq, message in enumerate(messages, 1))
     return Past(history, ((1, history.head),), changed=changed)
 
@@ -153,14 +153,19 @@ def test_a_file_stands_with_its_newest_change_whoever_made_it() -> None:
     made = _called(1, "write_file", "Wrote a.py.", path="a.py", content="x = 1")
     ran = _called(2, "shell", "done", command="make")
     again = _called(3, "write_file", "Wrote b.py.", path="b.py", content="x = 1")
-    past = _past(*made, *ran, *again, changed=((1, "a.py"), (3, "out.db"), (3, "a.py"), (5, "b.py")))
+    changed = (1, "a.py"), (3, "out.db"), (3, "a.py"), (5, "b.py")
+    past = _past(*made, *ran, *again, changed=tuple((seq, path, "changed") for seq, path in changed))
     lines = [(piece.subject.seq, piece.text) for piece in files(past)]
     assert lines == [(5, "b.py: write_file"), (3, "out.db: changed"), (3, "a.py: changed")]
 
 
 def test_the_record_of_files_names_what_commands_changed() -> None:
-    past = _past(*_called(1, "shell", "done", command="make"), changed=((2, "out/report.md"),))
-    assert [(piece.subject.seq, piece.text) for piece in files(past)] == [(2, "out/report.md: changed")]
+    past = _past(
+        *_called(1, "shell", "done", command="make"),
+        changed=((2, "out/report.md", "changed"), (2, "old.md", "deleted")),
+    )
+    told = [(piece.subject.seq, piece.text) for piece in files(past)]
+    assert told == [(2, "out/report.md: changed"), (2, "old.md: deleted")]
 
 
 def test_a_change_that_failed_is_no_effect() -> None:
