@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
+
 from nca.agent.stats import Prices
 from nca.errors import CostLimitReached
 from nca.events import ContextCompaction
@@ -60,6 +62,8 @@ def test_context_tells_what_a_request_costs_and_compaction_saves() -> None:
 def test_the_line_of_a_compaction_tells_what_it_cost_and_saves() -> None:
     event = ContextCompaction("completed", "threshold", message="Compacted.", cost=0.5, saves=0.25, saves_cached=0.025)
     assert compaction_line(event) == "Compacted. · cost $0.50 · saves $0.25 per request ($0.0250 if cached)"
+    grown = msgspec.structs.replace(event, cost=0, saves=-0.25, saves_cached=-0.025)
+    assert compaction_line(grown) == "Compacted. · costs $0.25 more per request ($0.0250 if cached)"
     assert compaction_line(replace_prices(event)) == "Compacted."
 
 

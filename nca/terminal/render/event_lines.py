@@ -275,6 +275,8 @@ def _effort(event: ContextCompaction) -> list[str]:
     effort = [duration(event.seconds)] if event.seconds >= 0.05 else []
     effort += [f"cost {money(event.cost)}"] if event.cost else []
     if event.saves:
-        cached = f" ({money(event.saves_cached)} if cached)" if event.saves_cached else ""
-        effort.append(f"saves {money(event.saves)} per request{cached}")
+        cached = f" ({money(abs(event.saves_cached))} if cached)" if event.saves_cached else ""
+        # In a larger window a request shows more of the log again.
+        does, more = ("saves", "") if event.saves > 0 else ("costs", " more")
+        effort.append(f"{does} {money(abs(event.saves))}{more} per request{cached}")
     return effort
