@@ -73,7 +73,8 @@ async def test_a_folder_that_is_added_in_the_chat_can_be_read_at_once(room: Room
     conversation.set("tools.readable", ["../other"])
     await conversation.send("And now?")
     results = [event.summary for event in room.events if isinstance(event, ToolFinished)]
-    assert results == ["../other/note.txt is outside of the working directory", "1 line"]
+    assert results[0].startswith("../other/note.txt is outside of the working directory (")
+    assert results[1:] == ["1 line"]
     await conversation.close()
 
 

@@ -63,7 +63,12 @@ class Workspace:
     def resolve_to_read(self, name: str) -> Path:
         """As `resolve`, but also takes a file that was attached or is in a readable folder."""
         path = self._real_path(name)
-        return path if self._base(path) != self.root else self.resolve(name)
+        if self._base(path) == self.root and not path.is_relative_to(self.root):
+            raise ToolError(
+                f"{shown(name)} is outside of the working directory (the user can name folders to read in the setting"
+                " tools.readable)"
+            )
+        return path
 
     def _real_path(self, name: str) -> Path:
         if not name.strip() or "\0" in name:
