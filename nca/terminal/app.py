@@ -293,7 +293,9 @@ class ChatApp:
         is_given = bool(line) and self.reader.is_interactive and not self.reader.is_typing
         if is_given:
             self.put_in_prompt(line)
-        if held == 1 and not is_given and not self.reader.is_typing:
+        if held and self.reader.is_typing:
+            self.output.notice("Your queued text was not sent; it is in the prompt after the line that you type.")
+        elif held == 1 and not is_given:
             self.output.notice("Your queued line was not sent; it is back in the prompt.")
         elif held:
             self.output.notice(

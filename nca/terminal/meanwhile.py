@@ -73,6 +73,7 @@ class Meanwhile:
             draw.between(lambda: draw.error(*shown))
         else:
             draw.between(lambda: draw.exchange(Exchange(f"/btw {question}", answer, 0), sys.maxsize))
+        draw.between(lambda: self._hint(""))  # it said that the answer comes
 
     async def _show(self, line: Words, logged: Callable[[], None]) -> None:
         from nca.agent.context_notices import Exchange

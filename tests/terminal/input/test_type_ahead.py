@@ -170,7 +170,7 @@ def test_what_was_queued_and_not_sent_is_said_on_leaving_and_up_brings_it_back(t
         (draft,) = tmp_path.glob("history.draft-*")
         assert "+/compact" in draft.read_text()
         tty.send(CTRL_C)
-        tty.sees("Your queued text was not sent")
+        tty.sees("Your queued text was not sent; it is in the prompt after the line that you type.")
         tty.sees("› third")
         tty.send(CTRL_C)
         tty.sees_no("› third")
