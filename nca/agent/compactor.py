@@ -24,7 +24,7 @@ from nca.context.retention import kept_in_words
 from nca.context.stages.prune import SHORTENED, shorten_earlier
 from nca.context.summary import SummaryRequest
 from nca.context.view import RECALL, Range, Summary, View
-from nca.errors import NcaError, ProviderFailure, UsageError
+from nca.errors import ContextDoesNotFit, NcaError, ProviderFailure, UsageError
 from nca.events import ContextCompaction, Listener, Notice
 from nca.file_history.history import FileHistory
 from nca.models.catalog import saved_cost
@@ -107,6 +107,13 @@ class Compactor:
 
     async def before_request(self) -> None:
         """Do what the model wants and what the policy decides: warn, compact, or refuse. Raises ContextDoesNotFit."""
+        try:
+            await self._before_request()
+        except ContextDoesNotFit as error:
+            error.advice = f"{error.advice} {self.window.state.way_out}".strip()
+            raise
+
+    async def _before_request(self) -> None:
         if (focus := self._wish.take()) is not None and self.window.context.auto != "off":
             await self.compact("asked", focus=focus)
         decision = self.window.decide("before request")

@@ -55,6 +55,11 @@ class Context:
         return stats_of(self._window, self._compactor, with_details=with_details)
 
     @property
+    def is_window_learned(self) -> bool:
+        """Whether an error of the provider named the window."""
+        return self._window.state.is_window_learned
+
+    @property
     def window_tokens(self) -> int:
         """The model's window, as far as known."""
         return self._window.budget.window_tokens

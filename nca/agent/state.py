@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from nca.config.loaded import LoadedSettings
-from nca.config.schema import ContextSettings
+from nca.config.schema import ContextSettings, Settings
 from nca.context.admission import Limits
 from nca.context.budget import Budget
 from nca.context.calibration import Calibration, Lessons
@@ -28,6 +29,10 @@ from nca.tools.files.reading_rules import Reading
 
 RESULT_SHARE_OF_BUDGET = 4
 """One tool result takes at most a quarter of the budget when it enters, so that it can never force itself out."""
+
+LEARNED_SECONDS = 86_400.0
+"""A window that an error named holds for a day: whoever restarts a server with more context need not know of it, and
+learning it again costs one refused request."""
 
 OPENED = "opened"
 """The trigger of a view that was made when the session was opened."""
@@ -53,10 +58,17 @@ class SessionState:
     def use(self, loaded: LoadedSettings, facts: ModelFacts) -> None:
         """Take other settings or another model. Raises ConfigError if they leave no budget; then nothing changed."""
         settings = loaded.for_model(facts.name).settings
-        limits = [facts.window_tokens, self.store.learned(facts.name).window_tokens]
-        window = settings.model.context_window or min(limit for limit in limits if limit)
-        self.budget = Budget.in_window(window, settings)
+        lesson = self.store.learned(_place(facts))
+        learned = (lesson.window_tokens or 0) if time.time() - lesson.at < LEARNED_SECONDS else 0
+        set_tokens = settings.model.context_window
+        is_learned = 0 < learned < facts.window_tokens and not set_tokens
+        self.budget = (
+            _learned_budget(learned, settings)
+            if is_learned
+            else Budget.in_window(set_tokens or facts.window_tokens, settings)
+        )
         self.loaded, self.settings, self.facts = loaded, settings, facts
+        self.learned_tokens, self.is_window_learned = learned, is_learned
 
     def _stay_within_window(self) -> None:
         """Hide the oldest messages of a log many windows long behind a marker; undo brings them back."""
@@ -103,13 +115,32 @@ class SessionState:
         """Take the window that an overflow error named; True if it is news. It never enlarges the window."""
         if not 0 < window_tokens < self.budget.window_tokens:
             return False
-        learned = self.store.learned(self.facts.name)
-        self.store.save_learned(self.facts.name, Learned(learned.ratio, window_tokens, learned.samples))
-        try:
-            self.budget = Budget.in_window(window_tokens, self.settings)
-        except ConfigError:
-            self.budget = Budget.of(window_tokens, 0, self.context.max_tokens)
+        self.store.save_learned(_place(self.facts), Learned(window_tokens=window_tokens))
+        self.budget = _learned_budget(window_tokens, self.settings)
+        self.learned_tokens, self.is_window_learned = window_tokens, True
         return True
+
+    def answered(self, prompt_tokens: int) -> None:
+        """Forget the window that an error named if the provider has read a larger request."""
+        if 0 < self.learned_tokens < prompt_tokens:
+            self.store.save_learned(_place(self.facts), Learned())
+            self.learned_tokens = 0
+
+    @property
+    def window_origin(self) -> str:
+        """A word for where the window comes from; "" if it is known or set."""
+        return self.facts.with_window(self.budget.window_tokens, is_learned=self.is_window_learned).window_origin
+
+    @property
+    def way_out(self) -> str:
+        """What to do if the window that an error named is too small; "" if the window is not from one."""
+        if not self.is_window_learned:
+            return ""
+        tokens, where = f"{self.budget.window_tokens:,}", f" at {self.facts.server}" if self.facts.server else ""
+        return (
+            f"That the window of {self.facts.name}{where} is {tokens} tokens was learned from an error;"
+            " model.context_window N (or --context-window N) says better."
+        )
 
     def reading(self, directory: Path) -> Reading:
         """The rules about reading files of the project in `directory`, as they are at each call."""
@@ -145,3 +176,16 @@ class SessionState:
         if goes_on and not is_same and known is not None and known.subject == before.subject(self.history):
             meter.anchor = replace(known, subject=meter.subject(self.history))
         return meter, goes_on
+
+
+def _place(facts: ModelFacts) -> str:
+    """What a learned window is about: one model at one endpoint."""
+    return f"{facts.name} at {facts.server or 'its provider'}"
+
+
+def _learned_budget(window_tokens: int, settings: Settings) -> Budget:
+    """The budget in a window that an error named, however small."""
+    try:
+        return Budget.in_window(window_tokens, settings)
+    except ConfigError:
+        return Budget.of(window_tokens, 0, settings.context.max_tokens)

@@ -32,6 +32,7 @@ class Prices:
 class ContextStats(UsageBreakdown):
     """Counts in tokens unless they say otherwise. `model` is the one that answers.
 
+    window_origin     "learned" from an error, "assumed", or ""
     is_high           the usage is at the compaction threshold
     breakdown, parts  used_tokens in the measurement's five parts, and by kind (`nca.context.parts.KINDS`)
     """
@@ -55,6 +56,7 @@ class ContextStats(UsageBreakdown):
     auto: str
     next_rung: str
     is_estimate: bool
+    window_origin: str = ""
     is_high: bool = False
     prices: Prices = field(default_factory=Prices)
 
@@ -78,6 +80,7 @@ def stats_of(window: Window, background: Background, *, with_details: bool = Tru
         used_tokens=measured.used_tokens,
         budget_tokens=budget.budget_tokens,
         window_tokens=budget.window_tokens,
+        window_origin=window.state.window_origin,
         reserve_tokens=budget.reserve_tokens,
         target_tokens=target_tokens(budget, fixed, aim_ratio(budget, window.context)),
         usage_ratio=measured.usage_ratio,

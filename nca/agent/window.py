@@ -220,12 +220,14 @@ class Window:
                 " window. recall finds them, the next compaction keeps what matters in them, and /context undo shows"
                 " them again."
             )
-        if self.facts.window_is_assumed and not self.settings.model.context_window:
+        if self.facts.window_is_assumed and not (self.settings.model.context_window or self.state.is_window_learned):
             tokens = f"{self.budget.window_tokens:,}"
             yield (
                 f"The context window of {self.facts.name} is not known; {tokens} tokens are assumed"
                 " (/config model.context_window N says better)."
             )
+        if self.state.way_out:
+            yield self.state.way_out
         if self.settings.model.reasoning not in ("auto", "off") and not self.facts.can_reason:
             yield f"model.reasoning has no effect: {self.facts.name} does not reason."
         if refusal := self.provider_side_refusal:
@@ -277,11 +279,9 @@ class Window:
             self._count_answer(head, usage)
         calibration = self.meter.calibration
         with suppress(StoreUnreachable):  # the next report teaches the same
-            learned = self.store.learned(self.facts.name)
+            self.state.answered(prompt_tokens or usage.prompt_tokens)
             if calibration.samples:
-                self.store.save_learned(
-                    self.facts.name, Learned(calibration.ratio, learned.window_tokens, calibration.samples)
-                )
+                self.store.save_learned(self.facts.name, Learned(calibration.ratio, None, calibration.samples))
 
     def learn_window(self, window_tokens: int) -> bool:
         """Take the window that an overflow error named; True if it is news."""

@@ -205,7 +205,8 @@ async def _opened(asked: _Asked, first: FirstPrompt | None, interrupts: Interrup
 
 def _first_lines(conversation: Conversation, choice: Choice, *, is_first: bool) -> list[str]:
     """The lines above the first prompt."""
-    facts = conversation.model.facts.with_window(conversation.context.window_tokens)
+    context = conversation.context
+    facts = conversation.model.facts.with_window(context.window_tokens, is_learned=context.is_window_learned)
     loaded = conversation.loaded
     auto, not_kept = loaded.settings.context.auto, ""
     if conversation.store.path is None:
@@ -217,7 +218,7 @@ def _first_lines(conversation: Conversation, choice: Choice, *, is_first: bool) 
         choice,
         facts,
         is_first=is_first,
-        reserve_tokens=conversation.context.reserve_tokens,
+        reserve_tokens=context.reserve_tokens,
         auto=auto,
         not_kept=not_kept,
     )
@@ -295,7 +296,7 @@ def banner(
     auto            context.auto
     not_kept        why the session is not kept on disk; "": it is
     """
-    window = f"{facts.window_tokens:,} tokens" + (" (assumed)" if facts.is_window_guess else "")
+    window = f"{facts.window_tokens:,} tokens" + (f" ({facts.window_origin})" if facts.window_origin else "")
     window += f", {reserve_tokens:,} for the answer" + (" (see model.max_output_tokens)" if is_first else "")
     first = f"nca · {choice.model} · window {window}" + ("" if auto == "on" else f" · auto-compaction {auto}")
     if not is_first:

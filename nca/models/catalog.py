@@ -37,6 +37,8 @@ _RESELLERS = frozenset({"openrouter", "litellm_proxy", "vercel_ai_gateway"})
 """Providers that resell models at the original price."""
 
 _USUAL = "the default for "
+LEARNED = "learned"
+"""The source of a window that an error of the provider named."""
 _ASSUMED_CONTEXT = "assumed: nothing is known of this model"
 
 
@@ -56,6 +58,7 @@ class ModelFacts(Prices, frozen=True):
     is_small             gets short instructions, and few tools in their simplest form
     reuses_prefix        keeps the evaluated prompt, so a summary should be requested after the unchanged turns
     note                 a line for the banner, or ""
+    server               host and port of the endpoint, as far as known: a window is learned for each
     """
 
     name: str
@@ -73,17 +76,24 @@ class ModelFacts(Prices, frozen=True):
     is_small: bool = False
     reuses_prefix: bool = False
     note: str = ""
+    server: str = ""
 
     @property
     def is_window_guess(self) -> bool:
         """Nothing is known of this model's window: it is the provider's default, or nca's."""
         return self.window_is_assumed or self.window_source.startswith(_USUAL)
 
-    def with_window(self, tokens: int) -> ModelFacts:
+    @property
+    def window_origin(self) -> str:
+        """A word for where the window comes from; "" if it is known or set."""
+        return LEARNED if self.window_source == LEARNED else "assumed" if self.is_window_guess else ""
+
+    def with_window(self, tokens: int, *, is_learned: bool = False) -> ModelFacts:
         """The same with the window in force: a provider or a person may have told another one than what is known."""
         if tokens == self.window_tokens:
             return self
-        return replace(self, window_tokens=tokens, window_is_assumed=False, window_source="")
+        source = LEARNED if is_learned else ""
+        return replace(self, window_tokens=tokens, window_is_assumed=False, window_source=source)
 
 
 def describe(name: str, *, context_window: int = 0) -> ModelFacts:

@@ -10,6 +10,7 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec.structs import replace as replace_facts
 
 from nca.config.schema import ModelSettings
 from nca.errors import ProviderError
@@ -22,7 +23,7 @@ from nca.models.explain import explain
 from nca.models.failures import OnRetry, with_retries
 from nca.models.litellm_import import warm
 from nca.models.lookup import without_provider
-from nca.models.model import Delta, Model, ModelRequest, OnDelta, Reply
+from nca.models.model import Delta, Model, ModelRequest, OnDelta, Reply, server_of
 from nca.models.providers import PROVIDERS, SPEAKS_OPENAI, endpoint_of, key_of, provider_of
 from nca.models.reasoning import has_all_blocks, is_thinking
 from nca.models.stream import Deadlines, LitellmStream, limits_of
@@ -132,6 +133,8 @@ class ProviderModel:
         self.api_base = self.api_base or self.settings.api_base
         self._route = direct_route(self.wire_name, api_base=self.api_base, api_key=self.api_key, env=os.environ)
         """None until litellm, if it is needed, says how to call the model."""
+        if (server := server_of(self)) is not None:
+            self.facts = replace_facts(self.facts, server=f"{server.address}:{server.port}")
         self._http: ChatEndpoint | OpenAIClient | AnthropicClient | None = None
         self._left: list[ChatEndpoint | OpenAIClient | AnthropicClient] = []
         """Connections of earlier settings, on which an answer may still come."""

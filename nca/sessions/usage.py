@@ -34,7 +34,7 @@ class UsageRow(msgspec.Struct, frozen=True):
 
 
 class Learned(msgspec.Struct, frozen=True):
-    """The calibration learned from a model's reports, over all sessions.
+    """What was learned of a model, over all sessions: its calibration, or under its name and endpoint its window.
 
     ratio           tokens per raw token; meaningless while `samples` is 0
     window_tokens   the window that an overflow error named; None if none did

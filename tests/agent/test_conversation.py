@@ -33,6 +33,7 @@ from nca.messages import Message, ToolCall, Usage
 from nca.models.catalog import ModelFacts
 from nca.models.client import ModelRequest, Reply
 from nca.sessions.store import Store
+from nca.sessions.usage import Learned
 from nca.testing.scripted import ScriptedModel, ScriptedReply
 
 SMALL = ModelFacts(name="scripted/small", provider="scripted", window_tokens=4_000)
@@ -210,6 +211,16 @@ async def test_notices_once_for_each_crossing(room: Room) -> None:
     assert error.exit_code == 4
 
 
+async def test_an_error_that_a_learned_window_causes_names_the_way_out(room: Room) -> None:
+    room.store.save_learned("scripted/unknown at its provider", Learned(window_tokens=1_200))
+    facts = ModelFacts(name="scripted/unknown", provider="scripted", window_tokens=128_000)
+    conversation = room.open([], facts=facts, settings={"agent.system_prompt": "Be brief. " * 1_000})
+    await conversation.send("Hello")
+    error = room.of(ErrorRaised)[-1]
+    assert (error.exit_code, "1,200 tokens was learned" in error.advice) == (4, True)
+    assert "--context-window" in error.advice
+
+
 async def test_an_overflow_is_recovered_and_its_window_learned(room: Room) -> None:
     failure = ProviderFailure("compact", is_overflow=True, asked_tokens=9_000, limit_tokens=3_200)
     facts = ModelFacts(name="scripted/unknown", provider="scripted", window_tokens=128_000, window_is_assumed=True)
@@ -223,7 +234,7 @@ async def test_an_overflow_is_recovered_and_its_window_learned(room: Room) -> No
     assert finished.reason == "answered"
     assert conversation.context.stats().window_tokens == 3_200
     assert [event.trigger for event in room.of(ContextCompaction) if event.phase == "completed"] == ["overflow"]
-    assert room.store.learned("scripted/unknown").window_tokens == 3_200
+    assert room.store.learned("scripted/unknown at its provider").window_tokens == 3_200
     said = [event.message for event in room.of(Notice) if "its provider says" in event.message]
     window = "The window of scripted/unknown is 3,200 tokens, its provider says; 128,000 were assumed."
     assert said == [f"{window} The request is sent again."]

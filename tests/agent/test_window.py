@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import msgspec
 import pytest
 
@@ -17,7 +19,7 @@ from nca.sessions.access import Origin
 from nca.sessions.session import Session
 from nca.sessions.store import Store
 from nca.sessions.transfer import new_copy
-from nca.sessions.usage import UsageRow
+from nca.sessions.usage import Learned, UsageRow
 from nca.sessions.views import CompactionRecord
 from tests.agent import parts
 from tests.context.samples import assistant, result, step, talk, user
@@ -289,3 +291,52 @@ def test_the_reports_of_another_agents_requests_teach_nothing() -> None:
         used.append(window_of(store, session).measure().used_tokens)
     assert used[0] >= 1_200
     assert used[1] < 1_000
+
+
+def test_a_window_is_learned_for_one_model_at_one_endpoint() -> None:
+    store = Store.open(None)
+    here, there = (msgspec.structs.replace(FACTS, server=f"models.example:{port}") for port in (1, 2))
+    with store.create(directory="/", model=FACTS.name) as session:
+        assert parts.window_of(store, session, defaults(), here).learn_window(4_096)
+        again = parts.window_of(store, session, defaults(), here)
+        assert (again.budget.window_tokens, again.state.window_origin) == (4_096, "learned")
+        said = [line for line in again.notices() if "learned" in line]
+        assert "at models.example:1 is 4,096 tokens" in said[0]
+        assert "model.context_window" in said[0]
+        for facts in (there, FACTS, msgspec.structs.replace(here, name="scripted/other")):
+            other = parts.window_of(store, session, defaults(), facts)
+            assert (other.budget.window_tokens, other.state.window_origin) == (8_000, "")
+        # One that the model has by itself is smaller: nothing is learned from the other.
+        small = parts.window_of(store, session, defaults(), msgspec.structs.replace(here, window_tokens=4_000))
+        assert (small.budget.window_tokens, small.state.window_origin) == (4_000, "")
+
+
+def test_a_larger_request_that_is_answered_ends_a_learned_window() -> None:
+    store = Store.open(None)
+    with store.create(directory="/", model=FACTS.name) as session:
+        assert window_of(store, session).learn_window(4_096)
+        by_person = defaults().with_value("model.context_window", 7_000, "set in this chat")
+        window = parts.window_of(store, session, by_person, FACTS)
+        assert (window.budget.window_tokens, window.state.way_out) == (7_000, "")
+        window.append(*talk(10), user())
+        for tokens, left in ((4_000, 4_096), (4_097, 8_000)):
+            window.learn(
+                window.meter.raw(window.history), window.history.view_calls, window.history.head, Usage(tokens, 1)
+            )
+            assert window_of(store, session).budget.window_tokens == left
+
+
+def test_a_learned_window_ends_after_a_day() -> None:
+    store = Store.open(None)
+    now = time.time()
+    with store.create(directory="/", model=FACTS.name) as session:
+        for age, window_tokens in ((86_000, 4_096), (87_000, 8_000)):
+            store.save_learned("scripted/model at its provider", Learned(window_tokens=4_096, at=now - age))
+            assert window_of(store, session).budget.window_tokens == window_tokens
+
+
+def test_a_learned_window_that_leaves_no_budget_does_not_keep_a_session_closed() -> None:
+    store = Store.open(None)
+    with store.create(directory="/", model=FACTS.name) as session:
+        assert window_of(store, session).learn_window(20)
+        assert window_of(store, session).budget.window_tokens == 20

@@ -101,8 +101,9 @@ class ModelCommand(Command):
     def _show(self, app: App) -> ModelFacts:
         """Returns the facts about the model, with the current window."""
         conversation = app.conversation
-        facts = conversation.model.facts.with_window(conversation.context.window_tokens)
-        window = f"{facts.window_tokens:,} tokens" + (" (assumed)" if facts.is_window_guess else "")
+        context = conversation.context
+        facts = conversation.model.facts.with_window(context.window_tokens, is_learned=context.is_window_learned)
+        window = f"{facts.window_tokens:,} tokens" + (f" ({facts.window_origin})" if facts.window_origin else "")
         text = Text()
         text.append(one_line(facts.name), style="accent")
         text.append(f" · window {window}")

@@ -149,7 +149,8 @@ def _headline(stats: ContextStats) -> Text:
     about = "about " if stats.is_estimate else ""
     text = Text(f"Context: {percent(stats.usage_ratio)} used", style="bold")
     text.append(f" · {about}{stats.used_tokens:,} of {stats.budget_tokens:,} tokens", style="not bold")
-    text.append(f" (window {stats.window_tokens:,})", style="not bold dim")
+    origin = f", {stats.window_origin}" if stats.window_origin else ""
+    text.append(f" (window {stats.window_tokens:,}{origin})", style="not bold dim")
     return text
 
 
