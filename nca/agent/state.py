@@ -30,6 +30,7 @@ from nca.tools.files.reading_rules import Reading
 RESULT_SHARE_OF_BUDGET = 4
 """One tool result takes at most a quarter of the budget when it enters, so that it can never force itself out."""
 
+WINDOW = "model.context_window"
 LEARNED_SECONDS = 86_400.0
 """A window that an error named holds for a day: whoever restarts a server with more context need not know of it, and
 learning it again costs one refused request."""
@@ -52,6 +53,8 @@ class SessionState:
         self.history = History(Log(session.log), session.views.current(), session.views.pins())
         self.left_out: Range | None = None
         """Messages that were more than the window holds when the session was opened."""
+        self._contradicted: tuple[int, str, str] | None = None
+        """The window that was set when an error named a smaller one, where, and for which model."""
         self.use(loaded, facts)
         self._stay_within_window()
 
@@ -61,7 +64,9 @@ class SessionState:
         lesson = self.store.learned(_place(facts))
         learned = (lesson.window_tokens or 0) if time.time() - lesson.at < LEARNED_SECONDS else 0
         set_tokens = settings.model.context_window
-        is_learned = 0 < learned < facts.window_tokens and not set_tokens
+        # What a person sets holds, until the provider itself says that it is not so.
+        is_open = not set_tokens or (set_tokens, loaded.origin(WINDOW), _place(facts)) == self._contradicted
+        is_learned = 0 < learned < (set_tokens or facts.window_tokens) and is_open
         self.budget = (
             _learned_budget(learned, settings)
             if is_learned
@@ -118,6 +123,8 @@ class SessionState:
         self.store.save_learned(_place(self.facts), Learned(window_tokens=window_tokens))
         self.budget = _learned_budget(window_tokens, self.settings)
         self.learned_tokens, self.is_window_learned = window_tokens, True
+        set_tokens = self.settings.model.context_window
+        self._contradicted = set_tokens, self.loaded.origin(WINDOW), _place(self.facts)
         return True
 
     def answered(self, prompt_tokens: int) -> None:

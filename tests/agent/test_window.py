@@ -326,6 +326,21 @@ def test_a_larger_request_that_is_answered_ends_a_learned_window() -> None:
             assert window_of(store, session).budget.window_tokens == left
 
 
+def test_a_window_that_was_learned_in_a_chat_holds_there_until_another_one_is_set() -> None:
+    """A setting of a colour brought back the window that the provider had just refused."""
+    store = Store.open(None)
+    with store.create(directory="/", model=FACTS.name) as session:
+        by_flag = defaults().with_value("model.context_window", 7_000, "--context-window")
+        state = parts.window_of(store, session, by_flag, FACTS).state
+        assert state.budget.window_tokens == 7_000
+        assert state.learn_window(4_096)
+        state.use(by_flag.with_value("terminal.theme", "dark", "set in this chat"), FACTS)
+        assert (state.budget.window_tokens, state.window_origin) == (4_096, "learned")
+        for tokens in (7_000, 6_000):
+            state.use(by_flag.with_value("model.context_window", tokens, "set in this chat"), FACTS)
+            assert (state.budget.window_tokens, state.window_origin) == (tokens, "")
+
+
 def test_a_learned_window_ends_after_a_day() -> None:
     store = Store.open(None)
     now = time.time()
