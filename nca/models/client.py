@@ -19,7 +19,7 @@ from nca.models.assemble import Assembler
 from nca.models.catalog import ModelFacts, cost_of
 from nca.models.chat_endpoint import ChatEndpoint, ChatStream
 from nca.models.claude import context_management, mark, wants_marks
-from nca.models.explain import explain
+from nca.models.explain import cannot_open, explain
 from nca.models.failures import OnRetry, with_retries
 from nca.models.litellm_import import warm
 from nca.models.lookup import without_provider
@@ -292,7 +292,16 @@ class ProviderModel:
         return {} if is_refused else found
 
     def _open(self, way: Route) -> ChatEndpoint | OpenAIClient | AnthropicClient | None:
-        """The endpoint, or an HTTP client for litellm; None if it accepts none for this provider."""
+        """The endpoint, or an HTTP client for litellm; None if it accepts none for this provider.
+
+        Raises ProviderError if the environment has what no client can be made of.
+        """
+        try:
+            return self._client_of(way)
+        except (OSError, ValueError, ImportError) as error:
+            raise cannot_open(error, self.facts.name, way.api_base) from error
+
+    def _client_of(self, way: Route) -> ChatEndpoint | OpenAIClient | AnthropicClient | None:
         seconds = self.settings.total_seconds
         if way.is_direct:
             return ChatEndpoint(api_base=way.api_base, api_key=way.api_key, total_seconds=seconds)

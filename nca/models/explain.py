@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Mapping
+from urllib.parse import urlsplit
 
 from nca.errors import ModelNotFound, ModelUnavailable, ProviderError, ProviderFailure
 from nca.humanize import one_line
@@ -10,11 +13,13 @@ from nca.models import failures
 from nca.models.error_details import ErrorDetails, causes, read_error
 from nca.models.failure_rules import codes
 from nca.models.failures import MAX_TEXT_CHARS, PassingFailure, classify_provider_error, is_quota
-from nca.models.providers import key_of, provider_of
+from nca.models.providers import is_loopback, key_of, provider_of
 from nca.models.redirects import RedirectRefused
 
 _UNREACHABLE = frozenset({"ConnectError", "ConnectTimeout", "ConnectionRefusedError", "ProxyError", "gaierror"})
 """No connection was made. litellm's APIConnectionError is not listed: litellm uses it for every unknown error."""
+_CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
+"""Variables of the environment that name certificates; HTTP libraries read them."""
 _RATE_WORDS = re.compile(r"\brate\b|per[ -]minute|throttl|too many", re.IGNORECASE)
 _BY_ACTION = {
     "compact": ("The context does not fit {model}", "Run /compact in the chat and try again."),
@@ -66,12 +71,42 @@ def explain(error: BaseException, *, model: str = "", api_base: str = "") -> Pro
     if "TooManyRedirects" in details.classes:
         return ProviderError(f"The server{at} redirects in a loop.", advice="Check model.api_base.", failure=failure)
     if details.classes & _UNREACHABLE and not [code for code in details.statuses if code != 500]:
-        advice = "Check the address (model.api_base) and the network, or choose another model with --model."
         where = api_base or f"the provider of {model}"
+        if proxy := proxy_variable(api_base, os.environ):
+            where += f" through the proxy of {proxy}"
+        checked = f"the proxy ({proxy}), the address" if proxy else "the address"
+        advice = f"Check {checked} (model.api_base) and the network, or choose another model with --model."
         return _passing(f"Cannot connect to {where}.", advice, failure, most_retries=failures.UNREACHABLE_TRIES)
     if failure.action == "fail" and (refusal := _refusal(details, failure, model, at)):
         return refusal
     return _by_action(failure, details, model)
+
+
+def cannot_open(error: Exception, model: str, api_base: str) -> ProviderError:
+    """The error for a client that cannot be made: of a proxy or a file of certificates that the environment names."""
+    # An OSError is about a file.
+    names = _CERTIFICATES if isinstance(error, OSError) else (proxy_variable(api_base, os.environ),)
+    named = " and ".join(name for name in names if os.environ.get(name))
+    said = one_line(str(error).removesuffix("."), MAX_TEXT_CHARS)
+    return ProviderError(
+        f"No connection to {api_base or f'the provider of {model}'} can be opened: {said}. Nothing was sent",
+        advice=f"Check {named or 'the network settings of the environment'}.",
+    )
+
+
+def proxy_variable(api_base: str, env: Mapping[str, str]) -> str:
+    """The variable of the environment that sends requests for an address through a proxy; "" if none does.
+
+    Without an address it is a provider's, which is reached with encryption.
+    """
+    # Imports much that only a failure needs.
+    from urllib.request import proxy_bypass
+
+    parts = urlsplit(api_base or "https://")
+    names = [f"{parts.scheme}_proxy", "all_proxy"]
+    if is_loopback(api_base) or proxy_bypass(parts.hostname or ""):
+        return ""
+    return next((way for name in names for way in (name, name.upper()) if env.get(way)), "")
 
 
 def _refusal(details: ErrorDetails, failure: ProviderFailure, model: str, at: str) -> ProviderError | None:

@@ -1,6 +1,9 @@
 import pytest
 
-from nca.errors import ModelUnavailable
+from nca.config.schema import ModelSettings
+from nca.errors import ModelUnavailable, ProviderError
+from nca.models.catalog import describe
+from nca.models.client import ModelRequest, ProviderModel
 from nca.models.explain import BrokenStream, EmptyAnswer, explain
 from nca.models.failures import PassingFailure
 
@@ -68,3 +71,42 @@ def test_a_key_in_a_providers_text_is_not_shown() -> None:
     explained = explain(Refused(401, f"Incorrect API key provided: {key}. Look at your account."), model="openai/m")
     assert "Incorrect API key provided: [redacted]" in explained.message
     assert key not in f"{explained} {explained.failure.message}"
+
+
+@pytest.mark.parametrize(
+    ("env", "api_base", "variable"),
+    [
+        ({"http_proxy": "http://p"}, "http://there/v1", "http_proxy"),
+        ({"HTTPS_PROXY": "http://p"}, "", "HTTPS_PROXY"),
+        ({"ALL_PROXY": "socks5://p"}, "https://there/v1", "ALL_PROXY"),
+        ({"https_proxy": "http://p"}, "http://there/v1", ""),
+        ({"http_proxy": "http://p"}, "http://127.0.0.1:8/v1", ""),
+        ({"http_proxy": "http://p", "no_proxy": "there"}, "http://there/v1", ""),
+    ],
+)
+def test_the_proxy_that_stands_between_is_named(
+    env: dict[str, str], api_base: str, variable: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+    for name, value in env.items():
+        monkeypatch.setenv(name, value)
+    explained = explain(ConnectionRefusedError(), model="mistral/m", api_base=api_base)
+    assert (f"through the proxy of {variable}" in explained.message) == bool(variable)
+    assert variable in explained.advice
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"), [("ALL_PROXY", "what://127.0.0.1:1"), ("SSL_CERT_FILE", "/there/is/none.pem")]
+)
+async def test_a_client_that_cannot_be_made_names_the_setting_and_is_not_tried_again(
+    variable: str, value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, value)
+    retries: list[object] = []
+    model = ProviderModel(describe("openai/m"), ModelSettings(), retries.append, api_base="https://models.invalid/v1")
+    with pytest.raises(ProviderError, match="Nothing was sent") as raised:
+        await model.ask(ModelRequest([{"role": "user", "content": "Hello"}]), lambda _: None)
+    assert (variable in raised.value.advice, retries) == (True, [])
+    await model.close()
