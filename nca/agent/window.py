@@ -220,7 +220,7 @@ class Window:
                 " window. recall finds them, the next compaction keeps what matters in them, and /context undo shows"
                 " them again."
             )
-        if self.facts.window_is_assumed and not (self.settings.model.context_window or self.state.is_window_learned):
+        if self.facts.is_window_guess and not (self.settings.model.context_window or self.state.is_window_learned):
             tokens = f"{self.budget.window_tokens:,}"
             yield (
                 f"The context window of {self.facts.name} is not known; {tokens} tokens are assumed"

@@ -179,6 +179,9 @@ async def _turn(
         try:
             with interrupts.handled():
                 conversation.take_back(message.message)
+                before = conversation.context.last_exchange()
+                if before.asked and not before.answer.strip():
+                    printer.on_event(Notice("Your last message has no answer yet; it is sent along."))
                 sending = conversation.send(message.message, attachments=message.files, beside=message.beside)
                 finished = await interrupts.run(sending)
             printer.finish(conversation, finished)

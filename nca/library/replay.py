@@ -180,7 +180,7 @@ class _Replaying:
         return Replay(
             model=self._facts.name,
             window_tokens=budget.window_tokens,
-            window_is_assumed=self._facts.window_is_assumed,
+            window_is_assumed=self._facts.is_window_guess,
             budget_tokens=budget.budget_tokens,
             trigger_tokens=thresholds(budget, self._context).compact,
             messages=history.head,

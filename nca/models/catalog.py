@@ -47,7 +47,7 @@ class ModelFacts(Prices, frozen=True):
 
     name                 as the user names it (openai/gpt-4.1)
     provider             the first part of the name, or from the price map; "" if unknown
-    window_is_assumed    the model is unknown: 128,000 tokens are assumed, and the user is told once
+    window_is_assumed    the model and its provider are unknown: 128,000 tokens are assumed
     window_source        where the window comes from, for display
     max_output_tokens    the provider's limit for an answer; None if unknown
     tiers                higher prices of long requests, lowest bound first

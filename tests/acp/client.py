@@ -190,6 +190,7 @@ def program(url: str, home: Path, *arguments: str, is_forked: bool = True) -> tu
     nca = standing("nca") if is_forked else [sys.executable, "-m", "nca"]
     words = [*nca, "acp", "-m", "openai/test-model", *arguments]
     env = environment(home) | {"OPENAI_API_KEY": "k", "OPENAI_API_BASE": url, "PYTHONPATH": str(ROOT)}
+    env["NCA_MODEL__CONTEXT_WINDOW"] = "128000"
     # A server of a test is Python, which on a busy machine needs longer to start than a person would wait.
     return words, env | {"NCA_MCP__WAIT_SECONDS": "120"}
 

@@ -134,6 +134,28 @@ def test_a_failure_of_any_command_is_json_where_json_was_asked_for(tmp_path: Pat
     assert forked(*words, home=tmp_path).stdout == ""
 
 
+def test_a_message_without_an_answer_that_goes_along_is_said(provider: Provider, tmp_path: Path) -> None:
+    provider.api_key = "another"
+    assert run(provider, tmp_path, "First", "-c").returncode == 3
+    provider.api_key = ""
+    said = run(provider, tmp_path, "Go on", "-c").stderr
+    assert said == "Your last message has no answer yet; it is sent along.\n"
+    assert [text for role, text in sent(provider) if role == "user"] == ["First", "Go on"]
+    assert run(provider, tmp_path, "And then?", "-c").stderr == ""
+
+
+def test_a_window_that_is_assumed_is_said_whoever_offers_the_model(provider: Provider, tmp_path: Path) -> None:
+    for model in ("openai/zz1", "hosted_vllm/zz2"):
+        said = forked(
+            *("run", "Hello", "-m", model),
+            home=tmp_path,
+            OPENAI_API_KEY="k",
+            OPENAI_API_BASE=provider.url,
+            HOSTED_VLLM_API_BASE=provider.url,
+        ).stderr
+        assert f"The context window of {model} is not known; 128,000 tokens are assumed" in said
+
+
 def test_a_dash_means_standard_input(provider: Provider, tmp_path: Path) -> None:
     assert run(provider, tmp_path, "-", stdin="What is 1+1?").returncode == 0
     assert sent(provider) == [("user", "What is 1+1?")]
@@ -161,7 +183,7 @@ def test_the_usage_of_the_turns_adds_up_to_that_of_the_session(provider: Provide
 def test_a_message_that_is_tried_again_is_sent_once(provider: Provider, tmp_path: Path) -> None:
     for model in ("openai/cut-in-the-middle", "openai/cut-in-the-middle", MODEL):
         done = run(provider, tmp_path, "Try it", "-c", model=model, NCA_MODEL__MAX_RETRIES="0")
-    assert done.returncode == 0, done.stderr
+    assert (done.returncode, done.stderr) == (0, "")
     assert sent(provider) == [("user", "Try it")]
     # The same words after an answer are a new message, and other words after a failure as well: they may go on with it.
     run(provider, tmp_path, "Try it", "-c")

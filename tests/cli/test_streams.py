@@ -21,7 +21,7 @@ from tests.testing.forks import Child, shared
 
 pytestmark = pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
 FULL = "The output cannot be written (no space left on device)."
-RUN = "run hello -m openai/any"
+RUN = "run hello -m openai/any --context-window 128000"
 
 
 @pytest.fixture(scope="module")
@@ -69,9 +69,9 @@ def test_closed_streams_are_as_if_nothing_were_there(home: Path) -> None:
     assert shell("$NCA sessions list >&-; echo $?", home) == ("141\n", "")
     said, beside = shell("$NCA sessions list <&- 2>&-; echo $?", home)
     assert (said.count("\n"), said[-2:], beside) == (41, "0\n", "")
-    said, beside = shell("$NCA loop -m openai/any <&-; echo $?", home)
+    said, beside = shell("$NCA loop -m openai/any --context-window 128000 <&-; echo $?", home)
     assert (said, beside.count("\n")) == ("0\n", 1)
-    assert shell("$NCA loop -m openai/any <&- >&- 2>&-; echo $?", home) == ("0\n", "")
+    assert shell("$NCA loop -m openai/any --context-window 128000 <&- >&- 2>&-; echo $?", home) == ("0\n", "")
 
 
 def turn(words: str, home: Path, provider: Provider, *, stdin: str = "", **streams: str | None) -> Child:
@@ -112,7 +112,7 @@ def test_a_turn_whose_answer_has_nowhere_to_go_is_no_success(home: Path, provide
 def test_a_turn_whose_answer_the_disk_does_not_take_says_so(home: Path, provider: Provider) -> None:
     said, beside = shell(f"$NCA {RUN} --json </dev/null >/dev/full; echo $?", home, provider.url)
     assert (said, beside.count(FULL)) == ("1\n", 1)
-    for words in (RUN, f"{RUN} --stream ndjson", f"{RUN} --json", "loop -m openai/any"):
+    for words in (RUN, f"{RUN} --stream ndjson", f"{RUN} --json", "loop -m openai/any --context-window 128000"):
         code, beside = ended(
             turn(words, home, provider, stdin="hello\n" * words.startswith("loop"), stdout="/dev/full")
         )
