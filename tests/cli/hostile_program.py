@@ -55,13 +55,15 @@ def main() -> None:
         for command in COMMANDS:
             seen.clear()
             sys.stdin = io.StringIO("")
-            out, err = io.StringIO(), io.StringIO()
+            # A failure with --json is written as bytes.
+            written = io.BytesIO()
+            out, err = io.TextIOWrapper(written, encoding="utf-8", write_through=True), io.StringIO()
             with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
                 try:
                     code: Any = run(list(command)) if command != ["--version"] else _version()
                 except SystemExit as end:
                     code = end.code
-            found.append([directory, " ".join(command), code, list(seen), out.getvalue(), err.getvalue()])
+            found.append([directory, " ".join(command), code, list(seen), written.getvalue().decode(), err.getvalue()])
         found.append([directory, "settings", 0, [], json.dumps(_settings()), ""])
     print(json.dumps(found), file=sys.__stdout__)
 
