@@ -78,8 +78,10 @@ class Rewinds:
 
     def points(self) -> Iterator[Point]:
         """The points to go back to, newest first."""
-        ends = sorted(((last, rewind) for rewind, last in self._stored.ends().items()), reverse=True)
-        end = self._window.history.head + 1
+        head = self._window.history.head
+        # Of a session that is only read here, the store may have more by now.
+        ends = sorted(((last, rewind) for rewind, last in self._stored.ends().items() if last <= head), reverse=True)
+        end = head + 1
         while said := self._window.session.log.said_before(end, _PAGE):
             for seq in said:
                 while ends and ends[0][0] >= seq:

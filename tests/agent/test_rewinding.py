@@ -18,7 +18,7 @@ from nca.agent.user_input import UserInput
 from nca.config.loaded import defaults
 from nca.config.schema import RewindSettings
 from nca.context.view import is_in
-from nca.errors import UsageError
+from nca.errors import StoreError, UsageError
 from nca.events import SideRequestFinished
 from nca.file_history.history import FileHistory, RewindOutcome
 from nca.file_history.plan import RewindPlan
@@ -337,3 +337,26 @@ async def test_a_copy_of_a_session_has_its_branches(room: Room) -> None:
     again = room.open([], session=copied.id)
     assert again.context.effective_history() == shown
     assert list(again.rewinds.points()) == points
+
+
+async def test_a_reader_is_refused_whatever_the_writer_has_taken_back_since(room: Room) -> None:
+    """Its log ends where it was opened; a branch that was left later is none of it."""
+    writer = room.open(["One.", "Two.", "Three."])
+    await writer.send("hello 1")
+    with Store.open(room.path / "sessions.db") as other:
+        reader = Conversation.open(
+            defaults(),
+            store=other,
+            model=ScriptedModel([]),
+            directory=room.path,
+            session=writer.session.info.id,
+            read_only=True,
+        )
+        await writer.send("hello 2")
+        await back(writer)
+        await writer.send("hello 3")
+        assert [point.seq for point in reader.rewinds.points()] == [1]
+        with pytest.raises(StoreError, match="reading only"):
+            await back(reader)
+        await reader.close()
+    await writer.close()
