@@ -72,10 +72,17 @@ def is_waiting(wait: str, provider: Provider, child: Child) -> bool:
         and {
             "answer": True,
             "back-off": "retry_scheduled" in written,
-            "stream": BEGUN.split()[-1] in written,
+            "stream": BEGUN in "".join(_deltas(written)),
             "summary": "<transcript>" in str(provider.requests[-1]["messages"]),
         }[wait]
     )
+
+
+def _deltas(written: str) -> Iterator[str]:
+    """The pieces of the answer among the events that were written; the last line may not be whole yet."""
+    for line in written.split("\n")[:-1]:
+        if (event := json.loads(line))["type"] == "text_delta":
+            yield event["text"]
 
 
 @pytest.mark.parametrize("wait", WAITS)
