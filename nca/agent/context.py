@@ -22,6 +22,7 @@ from nca.context.rules.untouchable import COLLAPSE
 from nca.context.view import Range, Summary, View
 from nca.errors import StoreError, UsageError
 from nca.messages import Entry, Message
+from nca.models.catalog import ModelFacts
 from nca.models.client import ModelRequest
 from nca.sessions.results import Hit
 from nca.sessions.views import CompactionRecord
@@ -55,14 +56,9 @@ class Context:
         return stats_of(self._window, self._compactor, with_details=with_details)
 
     @property
-    def is_window_learned(self) -> bool:
-        """Whether an error of the provider named the window."""
-        return self._window.state.is_window_learned
-
-    @property
-    def window_tokens(self) -> int:
-        """The model's window, as far as known."""
-        return self._window.budget.window_tokens
+    def facts(self) -> ModelFacts:
+        """What is known of the model that answers, with the window in force."""
+        return self._window.state.facts_in_force
 
     @property
     def reserve_tokens(self) -> int:

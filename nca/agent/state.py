@@ -30,7 +30,6 @@ from nca.tools.files.reading_rules import Reading
 RESULT_SHARE_OF_BUDGET = 4
 """One tool result takes at most a quarter of the budget when it enters, so that it can never force itself out."""
 
-WINDOW = "model.context_window"
 LEARNED_SECONDS = 86_400.0
 """A window that an error named holds for a day: whoever restarts a server with more context need not know of it, and
 learning it again costs one refused request."""
@@ -54,7 +53,7 @@ class SessionState:
         self.left_out: Range | None = None
         """Messages that were more than the window holds when the session was opened."""
         self._contradicted: tuple[int, str, str] | None = None
-        """The window that was set when an error named a smaller one, where, and for which model."""
+        """The window that was set when an error named a smaller one, as `_set_window` has it."""
         self.use(loaded, facts)
         self._stay_within_window()
 
@@ -65,7 +64,7 @@ class SessionState:
         learned = (lesson.window_tokens or 0) if time.time() - lesson.at < LEARNED_SECONDS else 0
         set_tokens = settings.model.context_window
         # What a person sets holds, until the provider itself says that it is not so.
-        is_open = not set_tokens or (set_tokens, loaded.origin(WINDOW), _place(facts)) == self._contradicted
+        is_open = not set_tokens or _set_window(loaded, facts) == self._contradicted
         is_learned = 0 < learned < (set_tokens or facts.window_tokens) and is_open
         self.budget = (
             _learned_budget(learned, settings)
@@ -123,8 +122,7 @@ class SessionState:
         self.store.save_learned(_place(self.facts), Learned(window_tokens=window_tokens))
         self.budget = _learned_budget(window_tokens, self.settings)
         self.learned_tokens, self.is_window_learned = window_tokens, True
-        set_tokens = self.settings.model.context_window
-        self._contradicted = set_tokens, self.loaded.origin(WINDOW), _place(self.facts)
+        self._contradicted = _set_window(self.loaded, self.facts)
         return True
 
     def answered(self, prompt_tokens: int) -> None:
@@ -134,9 +132,9 @@ class SessionState:
             self.learned_tokens = 0
 
     @property
-    def window_origin(self) -> str:
-        """A word for where the window comes from; "" if it is known or set."""
-        return self.facts.with_window(self.budget.window_tokens, is_learned=self.is_window_learned).window_origin
+    def facts_in_force(self) -> ModelFacts:
+        """`facts` with the window in force."""
+        return self.facts.with_window(self.budget.window_tokens, is_learned=self.is_window_learned)
 
     @property
     def way_out(self) -> str:
@@ -145,8 +143,8 @@ class SessionState:
             return ""
         tokens, where = f"{self.budget.window_tokens:,}", f" at {self.facts.server}" if self.facts.server else ""
         return (
-            f"That the window of {self.facts.name}{where} is {tokens} tokens was learned from an error;"
-            " model.context_window N (or --context-window N) says better."
+            f"The window of {self.facts.name}{where} is {tokens} tokens, as learned from an error. If it is larger, set"
+            " model.context_window N (or pass --context-window N)."
         )
 
     def reading(self, directory: Path) -> Reading:
@@ -188,6 +186,12 @@ class SessionState:
 def _place(facts: ModelFacts) -> str:
     """What a learned window is about: one model at one endpoint."""
     return f"{facts.name} at {facts.server or 'its provider'}"
+
+
+def _set_window(loaded: LoadedSettings, facts: ModelFacts) -> tuple[int, str, str]:
+    """The window that is set, where, and for which model."""
+    tokens = loaded.for_model(facts.name).settings.model.context_window
+    return tokens, loaded.origin("model.context_window"), _place(facts)
 
 
 def _learned_budget(window_tokens: int, settings: Settings) -> Budget:

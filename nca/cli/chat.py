@@ -206,7 +206,6 @@ async def _opened(asked: _Asked, first: FirstPrompt | None, interrupts: Interrup
 def _first_lines(conversation: Conversation, choice: Choice, *, is_first: bool) -> list[str]:
     """The lines above the first prompt."""
     context = conversation.context
-    facts = conversation.model.facts.with_window(context.window_tokens, is_learned=context.is_window_learned)
     loaded = conversation.loaded
     auto, not_kept = loaded.settings.context.auto, ""
     if conversation.store.path is None:
@@ -216,7 +215,7 @@ def _first_lines(conversation: Conversation, choice: Choice, *, is_first: bool) 
         )
     return banner(
         choice,
-        facts,
+        context.facts,
         is_first=is_first,
         reserve_tokens=context.reserve_tokens,
         auto=auto,
@@ -296,7 +295,7 @@ def banner(
     auto            context.auto
     not_kept        why the session is not kept on disk; "": it is
     """
-    window = f"{facts.window_tokens:,} tokens" + (f" ({facts.window_origin})" if facts.window_origin else "")
+    window = facts.window_in_words
     window += f", {reserve_tokens:,} for the answer" + (" (see model.max_output_tokens)" if is_first else "")
     first = f"nca · {choice.model} · window {window}" + ("" if auto == "on" else f" · auto-compaction {auto}")
     if not is_first:

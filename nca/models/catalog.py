@@ -88,6 +88,11 @@ class ModelFacts(Prices, frozen=True):
         """A word for where the window comes from; "" if it is known or set."""
         return LEARNED if self.window_source == LEARNED else "assumed" if self.is_window_guess else ""
 
+    @property
+    def window_in_words(self) -> str:
+        """`4,096 tokens (learned)`."""
+        return f"{self.window_tokens:,} tokens" + (f" ({self.window_origin})" if self.window_origin else "")
+
     def with_window(self, tokens: int, *, is_learned: bool = False) -> ModelFacts:
         """The same with the window in force: a provider or a person may have told another one than what is known."""
         if tokens == self.window_tokens:

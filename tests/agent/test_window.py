@@ -299,16 +299,16 @@ def test_a_window_is_learned_for_one_model_at_one_endpoint() -> None:
     with store.create(directory="/", model=FACTS.name) as session:
         assert parts.window_of(store, session, defaults(), here).learn_window(4_096)
         again = parts.window_of(store, session, defaults(), here)
-        assert (again.budget.window_tokens, again.state.window_origin) == (4_096, "learned")
+        assert (again.budget.window_tokens, again.state.facts_in_force.window_origin) == (4_096, "learned")
         said = [line for line in again.notices() if "learned" in line]
         assert "at models.example:1 is 4,096 tokens" in said[0]
         assert "model.context_window" in said[0]
         for facts in (there, FACTS, msgspec.structs.replace(here, name="scripted/other")):
             other = parts.window_of(store, session, defaults(), facts)
-            assert (other.budget.window_tokens, other.state.window_origin) == (8_000, "")
+            assert (other.budget.window_tokens, other.state.facts_in_force.window_origin) == (8_000, "")
         # One that the model has by itself is smaller: nothing is learned from the other.
         small = parts.window_of(store, session, defaults(), msgspec.structs.replace(here, window_tokens=4_000))
-        assert (small.budget.window_tokens, small.state.window_origin) == (4_000, "")
+        assert (small.budget.window_tokens, small.state.facts_in_force.window_origin) == (4_000, "")
 
 
 def test_a_larger_request_that_is_answered_ends_a_learned_window() -> None:
@@ -335,10 +335,10 @@ def test_a_window_that_was_learned_in_a_chat_holds_there_until_another_one_is_se
         assert state.budget.window_tokens == 7_000
         assert state.learn_window(4_096)
         state.use(by_flag.with_value("terminal.theme", "dark", "set in this chat"), FACTS)
-        assert (state.budget.window_tokens, state.window_origin) == (4_096, "learned")
+        assert (state.budget.window_tokens, state.facts_in_force.window_origin) == (4_096, "learned")
         for tokens in (7_000, 6_000):
             state.use(by_flag.with_value("model.context_window", tokens, "set in this chat"), FACTS)
-            assert (state.budget.window_tokens, state.window_origin) == (tokens, "")
+            assert (state.budget.window_tokens, state.facts_in_force.window_origin) == (tokens, "")
 
 
 def test_a_learned_window_ends_after_a_day() -> None:

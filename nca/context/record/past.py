@@ -160,19 +160,22 @@ class Past:
         """The prose (oldest first) and the lines (newest first) of the records that came with the messages."""
         prose: list[str] = []
         lines: dict[Section, list[RecordLine]] = {}
-        for entry in self.near():
-            if is_record(entry.message):
-                text, sections = read_again(entry.message.text)
-                prose += [text] if text else []
-                for section, texts in sections.items():
-                    found = [RecordLine(section, entry.seq, order, text) for order, text in enumerate(texts)]
-                    lines.setdefault(section, []).extend(reversed(found))
+        for entry in self._records:
+            text, sections = read_again(entry.message.text)
+            prose += [text] if text else []
+            for section, texts in sections.items():
+                found = [RecordLine(section, entry.seq, order, text) for order, text in enumerate(texts)]
+                lines.setdefault(section, []).extend(reversed(found))
         return prose[::-1], lines
 
     @cached_property
     def has_gaps(self) -> bool:
         """Whether a record that came with the messages says that some of the person's are nowhere."""
-        return any(GAPS in entry.message.text for entry in self.near() if is_record(entry.message))
+        return any(GAPS in entry.message.text for entry in self._records)
+
+    @cached_property
+    def _records(self) -> list[Entry]:
+        return [entry for entry in self.near() if is_record(entry.message)]
 
     def record_lines(self, section: Section) -> list[RecordLine]:
         return self.records[1].get(section, [])

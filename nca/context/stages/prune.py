@@ -124,11 +124,11 @@ def _candidates(draft: Draft, settings: PruneSettings, budget_tokens: int) -> li
     protected_tokens = min(settings.protect_tokens, budget_tokens // BUDGET_SHARE_PROTECTED)
     found: list[tuple[Block, int, str, int]] = []
     kept_results = kept_tokens = 0
+    is_behind = False
     for block in reversed(draft.parts):
         if not isinstance(block, Block):
-            # The results of the beginning are not among the newest when messages after it are hidden in any case.
-            kept_tokens += (protected_tokens + 1) * (block.id == PASSED)
-            kept_results += (settings.keep_results + 1) * (block.id == PASSED)
+            # Before messages that are hidden in any case no result is among the newest.
+            is_behind = is_behind or block.id == PASSED
             continue
         for seq in reversed(block.seqs):
             message = draft.history.message(seq)
@@ -138,6 +138,7 @@ def _candidates(draft: Draft, settings: PruneSettings, budget_tokens: int) -> li
             if kept_tokens <= protected_tokens:
                 kept_tokens += draft.meter.scaled(draft.history.run_tokens(seq, seq))
             is_recent = kept_results <= settings.keep_results or kept_tokens <= protected_tokens
+            is_recent = is_recent and not is_behind
             name = message.name or _tool_names(draft, block).get(message.tool_call_id, "")
             is_cleared = seq in block.stubs and block.stubs[seq].stage != SHORTENED
             if is_recent or block.is_locked or is_cleared or name in settings.protected_tools:

@@ -100,13 +100,10 @@ class ModelCommand(Command):
 
     def _show(self, app: App) -> ModelFacts:
         """Returns the facts about the model, with the current window."""
-        conversation = app.conversation
-        context = conversation.context
-        facts = conversation.model.facts.with_window(context.window_tokens, is_learned=context.is_window_learned)
-        window = f"{facts.window_tokens:,} tokens" + (f" ({facts.window_origin})" if facts.window_origin else "")
+        facts = app.conversation.context.facts
         text = Text()
         text.append(one_line(facts.name), style="accent")
-        text.append(f" · window {window}")
+        text.append(f" · window {facts.window_in_words}")
         if facts.note:
             text.append(f"\n{one_line(facts.note)}")
         how = "/model NAME switches, as in /model openai/gpt-4.1; /model default goes back to the configured one."
