@@ -70,12 +70,12 @@ class Conversation:
         self.notified = notified
         """Notices that the person has had: none is shown twice in a chat."""
         self._listeners, self._emit, self._has_own_tools = listeners, listeners.emit, has_own_tools
-        self._user_input, self._hooks = parts.user_input, parts.hooks
+        self.user_input, self._hooks = parts.user_input, parts.hooks
         self.memory, self.servers, self.beside = parts.memory, parts.servers, SideQuestions(parts)
         self.approvals, self.spending, self.toolbox = parts.approvals, parts.spending, parts.toolbox
         self.jobs, self.files = parts.jobs, parts.files
         self.context = Context(self._window, self._compactor, parts.archive)
-        self.rewinds = Rewinds(self._window, self._compactor, self._user_input, self.files, self.jobs)
+        self.rewinds = Rewinds(self._window, self._compactor, self.user_input, self.files, self.jobs)
         if self._hooks.are_any:
             listeners.subscribe(self._hooks.hear)
 
@@ -274,19 +274,19 @@ class Conversation:
 
     async def _enter(self, said: Words, attachments: Sequence[Path], beside: Sequence[mentions.Beside]) -> None:
         """Append the message with all that goes with it. Raises NcaError; then nothing of it waits for the next one."""
-        waiting, ended = self._user_input.begin(), self.jobs.take_ended()
+        waiting, ended = self.user_input.begin(), self.jobs.take_ended()
         for job in ended:
-            self._user_input.share(job.name, job.headline(), "tool")
+            self.user_input.share(job.name, job.headline(), "tool")
         for number in self._gone_jobs():
-            self._user_input.share(f"job {number}", f"[job {number} has ended: the session was closed]", "tool")
+            self.user_input.share(f"job {number}", f"[job {number} has ended: the session was closed]", "tool")
         try:
-            await join_servers(self.servers, said, self.toolbox, self._window, self._user_input)
+            await join_servers(self.servers, said, self.toolbox, self._window, self.user_input)
             for one in beside:
-                self._user_input.share(*one)
-            await self._user_input.admit(text_of(said))
-            self._user_input.enter(said, attachments)
+                self.user_input.share(*one)
+            await self.user_input.admit(text_of(said))
+            self.user_input.enter(said, attachments)
         except BaseException:
-            self._user_input.keep_waiting(waiting)
+            self.user_input.keep_waiting(waiting)
             for job in ended:
                 job.is_told = False
             raise
@@ -298,12 +298,7 @@ class Conversation:
 
     def take_back(self, again: Words | None = None) -> None:
         """The newest message was not answered: it leaves the conversation; with `again`, only if it is that text."""
-        self._user_input.take_back(again)
-
-    def share(self, name: str, text: str, source: Source = "tool") -> None:
-        """Attach a text, such as a command's output, to the next message. Raises StoreError for a reader."""
-        self.session.refuse_reader()
-        self._user_input.share(name, text, source)
+        self.user_input.take_back(again)
 
     def transcript(self) -> str:
         """The path of a file with the messages so far, for programs that read Claude Code's transcripts."""
@@ -356,7 +351,7 @@ class Conversation:
         """
         await self._compactor.close()
         await self.beside.close()
-        self._user_input.close()
+        self.user_input.close()
         running = [job.name for job in self.jobs.all if job.is_running]
         await self.jobs.close()
         if running:

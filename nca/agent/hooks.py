@@ -158,7 +158,7 @@ class Hooks:
             return ""
         active = self._stops > 0
         answer = await self._ask("Stop", (), stop_hook_active=active, last_assistant_message=answered)
-        said = self._said_to_go_on(answer, "the model")
+        said = self._said_to_go_on(answer, "the model", self._stops)
         self._stops += bool(said)
         return said
 
@@ -168,13 +168,14 @@ class Hooks:
             return ""
         fields: dict[str, Any] = {"agent_id": task, "agent_type": agent, "stop_hook_active": stops > 0}
         answer = await self._ask("SubagentStop", (agent,), last_assistant_message=answered, **fields)
-        return self._said_to_go_on(answer, f"the agent {agent}" if agent else "a task")
+        return self._said_to_go_on(answer, f"the agent {agent}" if agent else "a task", stops)
 
-    def _said_to_go_on(self, answer: Answer | None, who: str) -> str:
-        """What the hook has to say to whom it has go on, after a notice about it; "" if it does not."""
+    def _said_to_go_on(self, answer: Answer | None, who: str, stops: int) -> str:
+        """What the hook has to say to whom it has go on, after a notice about it; "" if it does not. stops: so far."""
         if answer is None or answer.decision != "deny" or answer.ends_turn:
             return ""
-        self._emit(Notice(f"A hook has {who} go on: {answer.reason} ({answer.by})"))
+        last = f" for the last time ({MOST_STOPS} of {MOST_STOPS})" if stops + 1 == MOST_STOPS else ""
+        self._emit(Notice(f"A hook has {who} go on{last}: {answer.reason} ({answer.by})"))
         return answer.reason
 
     def check(self) -> None:

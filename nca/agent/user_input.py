@@ -99,7 +99,13 @@ class UserInput:
     def _waiting(self) -> list[Beside]:
         return [*self._again, *self._shared]
 
-    def _forget_waiting(self) -> None:
+    @property
+    def waiting(self) -> list[str]:
+        """The names of the texts that go with the next message, such as commands whose output it is."""
+        return [one.name for one in self._waiting]
+
+    def forget_waiting(self) -> None:
+        """Nothing goes with the next message."""
         self._again.clear()
         self._shared.clear()
 
@@ -179,7 +185,7 @@ class UserInput:
         if self.window.context.fit == "refuse" and tokens > measured.budget.budget_tokens:
             raise too_large(tokens, measured.budget)
         self.window.append(with_reminders(message, self._due_reminders(measured)))
-        self._forget_waiting()
+        self.forget_waiting()
         self._say_attached(message)
 
     def _goes_on(self, said: Words) -> bool:
@@ -225,7 +231,7 @@ class UserInput:
             self.emit(Notice(str(error)))
             message = user_message(queued)
         else:
-            self._forget_waiting()
+            self.forget_waiting()
         self.window.append(message)
         self.emit(MessageTaken(text))
         self._say_attached(message)

@@ -19,7 +19,7 @@ from nca.models.assemble import Assembler
 from nca.models.catalog import ModelFacts, cost_of
 from nca.models.chat_endpoint import ChatEndpoint, ChatStream
 from nca.models.claude import context_management, mark, wants_marks
-from nca.models.explain import cannot_open, explain
+from nca.models.explain import cannot_open, check_proxy, explain
 from nca.models.failures import OnRetry, with_retries
 from nca.models.litellm_import import warm
 from nca.models.lookup import without_provider
@@ -297,6 +297,7 @@ class ProviderModel:
         Raises ProviderError if the environment has what no client can be made of.
         """
         try:
+            check_proxy(way.api_base)
             return self._client_of(way)
         except (OSError, ValueError, ImportError) as error:
             raise cannot_open(error, self.facts.name, way.api_base) from error

@@ -94,19 +94,26 @@ def cannot_open(error: Exception, model: str, api_base: str) -> ProviderError:
     )
 
 
+def check_proxy(api_base: str) -> None:
+    """Raise ValueError for a proxy whose port is none: HTTP libraries find that only when they connect."""
+    if name := proxy_variable(api_base, os.environ):
+        _ = urlsplit(os.environ[name]).port
+
+
 def proxy_variable(api_base: str, env: Mapping[str, str]) -> str:
     """The variable of the environment that sends requests for an address through a proxy; "" if none does.
 
     Without an address it is a provider's, which is reached with encryption.
     """
-    # Imports much that only a failure needs.
+    parts = urlsplit(api_base or "https://")
+    names = (f"{parts.scheme}_proxy", "all_proxy")
+    named = next((way for name in names for way in (name, name.upper()) if env.get(way)), "")
+    if not named or is_loopback(api_base):
+        return ""
+    # Imports much that few need.
     from urllib.request import proxy_bypass
 
-    parts = urlsplit(api_base or "https://")
-    names = [f"{parts.scheme}_proxy", "all_proxy"]
-    if is_loopback(api_base) or proxy_bypass(parts.hostname or ""):
-        return ""
-    return next((way for name in names for way in (name, name.upper()) if env.get(way)), "")
+    return "" if proxy_bypass(parts.hostname or "") else named
 
 
 def _refusal(details: ErrorDetails, failure: ProviderFailure, model: str, at: str) -> ProviderError | None:

@@ -101,9 +101,11 @@ class SessionAccess:
         """Raise StoreError if the session was opened for reading."""
         if self.is_read_only:
             row = self.row("SELECT id FROM sessions WHERE number = ?")
+            name = row[0] if row else "ID"
             raise StoreError(
                 "This session is open for reading only",
-                advice=f"`nca sessions fork {row[0] if row else 'ID'}` makes a copy to continue in.",
+                advice=f"Once nobody else has it open, /resume {name} opens it for writing; `nca sessions fork {name}`"
+                " makes a copy to continue in.",
             )
 
 

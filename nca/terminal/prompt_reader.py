@@ -194,6 +194,10 @@ class PromptReader(Reader):
         return self._prompt.keep_unsent()
 
     @property
+    def are_drafts_taken(self) -> bool:
+        return self._first.are_drafts_taken
+
+    @property
     def is_typing(self) -> bool:
         return self._prompt.type_ahead.is_waiting
 

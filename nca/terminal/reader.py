@@ -92,6 +92,11 @@ class Reader(Nobody, ABC):
         """Send no text that was typed ahead until Enter is pressed again. Returns how many prompts it will fill."""
         return 0
 
+    @property
+    def are_drafts_taken(self) -> bool:
+        """Whether the history has text since the start that a killed chat never sent."""
+        return False
+
     def note_outcome(self, line: Words, *, was_refused: bool) -> None:
         """A command has ended. One that was refused, or could not be run, is not suggested again."""
 

@@ -146,13 +146,14 @@ class SessionSwitcher:
         self._output.notice(f"New session. The previous one is kept: /resume {before_name}")
 
     async def resume(self, wanted: str) -> None:
-        """Continue a session, by id, name or title, unless commands run that would end.
+        """Continue a session, by id, name or title, unless commands run that would end. A reader's is opened again.
 
         Raises SessionNotFound, SessionLocked; then nothing has changed.
         """
         store, reader = self.conversation.store, self._reader
         info = find_titled(store, wanted)
-        if info.id == self.conversation.session.info.id:
+        current = self.conversation.session
+        if info.id == current.info.id and not current.is_read_only:
             self._output.notice("You are in that session already.")
             return
         if self.holds_back(f"/resume {_called(info, store)}"):

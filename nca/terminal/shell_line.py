@@ -1,4 +1,4 @@
-"""Run `!command` in the chat: show its output as it runs, and add it to the next message.
+"""Run `!command` in the chat: show its output as it runs, and add it to the next message. `!` alone takes it away again.
 
 The output of `!!command` is not shared. Both run in the same environment as the model's commands, so no key is shown by
 mistake. A `cd` lasts for the person's next command in the same session.
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 SHOWN_CHARS, SHOWN_LINES = 65_536, 1_000
 """How much output is shown while the command runs. Of the rest, only the end is shown."""
 LAST_LINES = 20
+SHOWN_NAMES_CHARS = 200
+"""Of the names of what goes with the next message."""
 _NOT_FOUND = (126, 127)
 """The exit codes of a shell that found no program of this name, or may not run it."""
 
@@ -43,11 +45,15 @@ class ShellLine:
 
         is_shared = not line.startswith("!!")
         command = line.removeprefix("!").removeprefix("!").strip()
+        conversation = self._sessions.conversation
+        if not command and (waiting := ", ".join(conversation.user_input.waiting)):
+            conversation.user_input.forget_waiting()
+            self._output.notice(f"Does not go with your next message: {one_line(waiting, SHOWN_NAMES_CHARS)}")
+            return
         if not command:
             raise UsageError("There is no command after the !.", advice="As in !git status; !!command is not shared.")
         if "\n" in command:
             raise UsageError("A command after ! must be one line; nothing was run and nothing was sent.")
-        conversation = self._sessions.conversation
         if is_shared:
             conversation.session.refuse_reader()
         shown, runner = _Shown(self._output), self._runner()
@@ -62,8 +68,9 @@ class ShellLine:
         shown.finish(result)
         self.was_found = result.ended is None or result.ended.exit_code not in _NOT_FOUND
         if is_shared:
-            conversation.share(f"$ {command}{f'  ({where})' if where else ''}", result.report())
-            self._output.notice("This goes with your next message.")
+            name = f"$ {command}{f'  ({where})' if where else ''}"
+            conversation.user_input.share(name, result.report(), "tool")
+            self._output.notice("This goes with your next message (! alone: it does not).")
 
     def _runner(self) -> CommandRunner:
         # Imported here: most chats run no command.

@@ -1,4 +1,4 @@
-"""What a chat tells a person once, at its beginning: parts without effect here, and plain lines for a screen reader."""
+"""What a chat tells a person once, at its beginning: text of a killed chat, parts without effect, plain lines."""
 
 from __future__ import annotations
 
@@ -21,10 +21,17 @@ class ToldOnce:
         self._output, self._reader = output, reader
         self._unused = ""
         self._is_plain_offered = False
+        self._are_drafts_told = False
 
     async def tell(self, conversation: Conversation) -> None:
+        self._tell_drafts()
         await self._tell_unused(conversation)
         await self._offer_plain(conversation)
+
+    def _tell_drafts(self) -> None:
+        if self._reader.are_drafts_taken and not self._are_drafts_told:
+            self._are_drafts_told = True
+            self._output.notice("A chat that was killed had unsent text: Up brings it.")
 
     async def _tell_unused(self, conversation: Conversation) -> None:
         """To a person at a terminal: what of their Claude Code set-up has no effect here."""

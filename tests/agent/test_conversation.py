@@ -369,7 +369,7 @@ async def test_a_message_that_was_taken_back_is_sent_by_no_later_chat(room: Room
 @pytest.mark.parametrize("second", ["Why?", "Why not?"])
 async def test_what_went_with_a_message_that_was_taken_back_goes_with_the_next(room: Room, second: str) -> None:
     conversation = room.open([ProviderError("down"), "It failed.", "Now."])
-    conversation.share("the command's output", "3 failed")
+    conversation.user_input.share("the command's output", "3 failed", "tool")
     await conversation.send("Why?")
     conversation.take_back()
     await conversation.send(second)

@@ -258,7 +258,11 @@ def test_a_hook_has_the_model_go_on_but_not_for_ever(room: Room) -> None:
     assert [one["stop_hook_active"] for one in room.logged] == [False] + [True] * 7
     assert "Run the tests." in str(room.model.requests[-1].messages[-1])
     told = [one.message for one in room.of(Notice)]
-    assert told == [f"A hook has the model go on: Run the tests. (Stop: {goes_on})"] * 8
+    ends = f": Run the tests. (Stop: {goes_on})"
+    assert told == [
+        *[f"A hook has the model go on{ends}"] * 7,
+        f"A hook has the model go on for the last time (8 of 8){ends}",
+    ]
 
 
 def ok(is_ok: bool, reason: str = "") -> Message:

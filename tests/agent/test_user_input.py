@@ -54,7 +54,7 @@ async def test_what_comes_along_has_the_room_that_the_compaction_makes(
     above(conversation)
     measured = conversation.context.stats()
     assert measured.used_tokens > 0.9 * measured.budget_tokens
-    conversation.share("$ date", VALUE)
+    conversation.user_input.share("$ date", VALUE, "tool")
     room.events.clear()
     assert (await conversation.send("What is that, and @pyproject.toml?")).reason == "answered"
     assert [event.phase for event in room.of(ContextCompaction)][:2] == ["starting", "completed"]
@@ -72,7 +72,7 @@ async def test_a_file_without_room_is_refused_and_nothing_is_lost(room: Room) ->
     conversation = room.open([LONG_ANSWER] * 30, settings={"context.auto": "off"})
     while (stats := conversation.context.stats()).used_tokens < 0.95 * stats.budget_tokens:
         await conversation.send("Question")
-    conversation.share("$ date", VALUE)
+    conversation.user_input.share("$ date", VALUE, "tool")
     before = len(list(conversation.context.entries))
     assert (await conversation.send("And @pyproject.toml?")).exit_code == 2
     error = room.of(ErrorRaised)[-1]
@@ -87,7 +87,7 @@ async def test_a_file_without_room_is_refused_and_nothing_is_lost(room: Room) ->
 async def test_an_output_larger_than_the_window_is_whole_in_the_log(room: Room) -> None:
     output = "\n".join(f"line {number} of the output" for number in range(2_000))
     conversation = room.open([summary_or("Seen.")] * 3, facts=MIDDLE)
-    conversation.share("$ make test", output)
+    conversation.user_input.share("$ make test", output, "tool")
     assert (await conversation.send("What does it say at the end?")).reason == "answered"
     assert [part.text for part in newest(conversation).attachments] == [output]
     (sent,) = sent_by(conversation)[1:]
@@ -104,7 +104,7 @@ async def test_what_waited_for_a_message_comes_back_with_it(room: Room) -> None:
         assert point is not None
         await conversation.rewinds.go_back(point, await conversation.rewinds.plan(point), "chat")
 
-    conversation.share("$ date", VALUE)
+    conversation.user_input.share("$ date", VALUE, "tool")
     await conversation.send("Why?", beside=[Beside("skill.md", "The skill's own text.", "attached")])
     await conversation.send("And then?")
     await undo()
@@ -112,7 +112,7 @@ async def test_what_waited_for_a_message_comes_back_with_it(room: Room) -> None:
     assert VALUE not in sent_by(conversation)[-1]
     await undo()
     await undo()
-    conversation.share("$ ls", "a.txt\n")
+    conversation.user_input.share("$ ls", "a.txt\n", "tool")
     await conversation.send("Why?")
     assert [part.path for part in newest(conversation).attachments] == ["$ date", "$ ls"]
     assert sent_by(conversation)[-1].count(VALUE) == 1

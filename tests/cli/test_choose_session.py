@@ -84,6 +84,31 @@ def test_reading_shows_everything_and_sends_nothing(start: Callable[..., Tty], t
             assert [(info.id, info.messages) for info in store.list()] == [(name, 2)]
 
 
+def test_what_is_read_is_written_once_nobody_else_has_it(start: Callable[..., Tty], tmp_path: Path) -> None:
+    with ExitStack() as other:
+        name, pid = other.enter_context(held(tmp_path))
+        tty = start("--resume", name)
+        tty.sees("r to read it here")
+        tty.line("r")
+        tty.sees("It is read-only, because another nca has it open")
+        tty.settle()
+        tty.command(f"/resume {name}")
+        tty.sees(f"already open in process {pid}", times=2)
+        tty.send("\x1b")
+        tty.settle()
+        other.close()
+        tty.command(f"/resume {name}")
+        tty.sees("Resuming “the talk” (2 messages).")
+        tty.settle()
+        tty.line("and now?")
+        tty.sees("You said: and now?")
+        tty.settle()
+        tty.send(CTRL_D)
+        assert tty.ends() == 0
+    with Store.open(tmp_path / "nca" / "data" / "sessions.db", read_only=True) as store:
+        assert [(info.id, info.messages) for info in store.list()] == [(name, 4)]
+
+
 def test_no_word_of_the_question_is_parted_in_a_narrow_window(start: Callable[..., Tty], tmp_path: Path) -> None:
     with held(tmp_path) as (name, pid):
         tty = start("--resume", name, columns=len(f"Session {name} is already op"))

@@ -98,7 +98,12 @@ def test_the_proxy_that_stands_between_is_named(
 
 
 @pytest.mark.parametrize(
-    ("variable", "value"), [("ALL_PROXY", "what://127.0.0.1:1"), ("SSL_CERT_FILE", "/there/is/none.pem")]
+    ("variable", "value"),
+    [
+        ("ALL_PROXY", "what://127.0.0.1:1"),
+        ("HTTPS_PROXY", "http://127.0.0.1:99999"),
+        ("SSL_CERT_FILE", "/there/is/none.pem"),
+    ],
 )
 async def test_a_client_that_cannot_be_made_names_the_setting_and_is_not_tried_again(
     variable: str, value: str, monkeypatch: pytest.MonkeyPatch

@@ -111,6 +111,8 @@ def say_done(app: App, said: str, outcome: RewindOutcome, plan: RewindPlan | Non
     unrecorded = plan.unrecorded if plan is not None else ()
     for line in (*left_lines(outcome), *unset_lines(outcome), *(UNRECORDED.format(one) for one in unrecorded)):
         app.output.warn(line)
+    if waiting := ", ".join(app.conversation.user_input.waiting):
+        app.output.notice(f"Goes with your next message again (! alone: it does not): {one_line(waiting, 200)}")
     for job in _running(app):
         if job not in app.conversation.jobs.known:
             app.output.warn(f"Still runs: job {job.number}, {one_line(job.name, 60)}. /jobs stop {job.number} ends it.")

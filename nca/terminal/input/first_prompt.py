@@ -34,6 +34,7 @@ class FirstPrompt:
         history = PrivateHistory(history_file, pastes, text) if history_file else InMemoryHistory()
         self._history, self._text, self._pastes, self._draft = history, text, pastes, draft
         self.prompt = Prompt(settings, directory, history, pastes, text, draft, interrupts)
+        self.are_drafts_taken = draft.are_others_taken
         self._terminal = ExitStack()
         self._is_quiet = False
         self._reading: asyncio.Task[Words] | None = None

@@ -145,9 +145,11 @@ class DraftFile:
         self._ahead: Callable[[], Sequence[Words]] = tuple
         self._writing: asyncio.TimerHandle | None = None
         self._written: list[Words] = []
+        self.are_others_taken = False
+        """Whether the history has unsent text of a killed program since now."""
         if history_file:
             with contextlib.suppress(OSError):
-                _take_drafts(history_file)
+                self.are_others_taken = _take_drafts(history_file)
 
     def note_prompt(self, said: Words) -> None:
         """The text in the prompt has changed to this."""
@@ -198,8 +200,9 @@ def _locked(path: Path) -> BinaryIO:
     return file
 
 
-def _take_drafts(history_file: Path) -> None:
-    """Put what killed programs have left in the history. One that runs holds the lock of its draft."""
+def _take_drafts(history_file: Path) -> bool:
+    """Put what killed programs have left in the history; True if there was any. A running one has locked its draft."""
+    are_any = False
     for left in history_file.parent.glob(f"{history_file.name}.draft-*"):
         with left.open("rb") as draft, contextlib.suppress(BlockingIOError):
             fcntl.flock(draft, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -207,6 +210,8 @@ def _take_drafts(history_file: Path) -> None:
                 with history_file.open("ab") as file:
                     file.write(draft.read())
                 left.unlink()
+                are_any = True
+    return are_any
 
 
 class _Entry:

@@ -100,7 +100,10 @@ def show_resumed(conversation: Conversation, output: Output, forked_from: str = 
     if forked_from:
         output.notice(f"Forked {short_id(forked_from)}: this copy is {short_id(info.id)}.")
     if conversation.session.is_read_only:
-        output.notice("It is read-only, because another nca has it open: nothing can be sent.")
+        output.notice(
+            "It is read-only, because another nca has it open: nothing can be sent. It stays as it is now;"
+            f" /resume {short_id(info.id)} opens it again, for writing once the other nca has left."
+        )
     elif exchange.asked and not exchange.answer.strip():
         output.notice("Your last message has no answer yet. Send it again (Up) to get one.")
     if info.directory != str(conversation.directory):

@@ -136,7 +136,8 @@ async def test_the_draft_of_a_killed_program_is_in_the_history_and_that_of_a_run
         (tmp_path / f"history.draft-{name}").write_text(f"\n+{line}\n")
     with (tmp_path / "history.draft-running").open() as running:
         fcntl.flock(running, fcntl.LOCK_EX)
-        DraftFile(tmp_path / "history", FoldedPastes())
+        assert DraftFile(tmp_path / "history", FoldedPastes()).are_others_taken
+        assert not DraftFile(tmp_path / "history", FoldedPastes()).are_others_taken
         assert await loaded(history_in(tmp_path / "history")) == ["half a line"]
     assert [one.name for one in tmp_path.glob("history.draft-*")] == ["history.draft-running"]
     # A killed program whose parent has not waited for it is no longer a running one.
