@@ -153,7 +153,7 @@ class EditorSession:
 
     async def _send(self, said: Words, prompt: Prompt) -> schema.StopReason:
         """Run a turn, and say why it ended. Raises RequestError for one that failed."""
-        finished = await self.conversation.send(said, attachments=prompt.attachments, beside=prompt.beside)
+        finished = await self.conversation.run_turn(said, prompt.attachments, prompt.beside)
         if finished.reason == "interrupted":
             return "cancelled"
         if finished.error is not None:

@@ -25,11 +25,10 @@ from nca.agent.turn import Turn
 from nca.config.loaded import LoadedSettings
 from nca.config.overrides import canonical
 from nca.config.paths import PathLike, read_path
-from nca.context.file_reads import NOT_RUN
 from nca.errors import ConfigError, NcaError, UsageError
 from nca.events import ErrorRaised, Failure, Listener, Listeners, Notice, TurnFinished, TurnStarted
 from nca.file_history.restore import Watch
-from nca.messages import Message, clean_text
+from nca.messages import Message
 from nca.models.model import Model
 from nca.sessions.session import Kind
 from nca.sessions.store import Store
@@ -194,25 +193,37 @@ class Conversation:
     ) -> TurnFinished:
         """Run one turn. The text is on disk before the model is asked.
 
-        An error ends the turn with reason "failed", its `error` says why, and listeners get an ErrorRaised event;
-        cancelling the task ends it with reason "interrupted". In both cases this returns, and the session can continue.
-        A blank text without attachments fails, and nothing is stored. Raises UsageError for what is no text.
+        An error ends the turn with reason "failed", its `error` says why, and listeners get an ErrorRaised event.
+        A cancelled task ends it too: what there is of the answer is kept, then CancelledError is raised. In both cases
+        the session can continue. A blank text without attachments fails, and nothing is stored. Raises UsageError for
+        what is no text.
 
         source       who said the text, unless it is Words. `@path` attaches a file only in typed text
         attachments  files that go along
         beside       texts that go along with this message only, as files would
         """
-        said, paths = read_words(text, source), [read_path(path, "attachments") for path in attachments]
+        task = asyncio.current_task()
+        before = task.cancelling() if task else 0
+        paths = [read_path(path, "attachments") for path in attachments]
+        finished = await self.run_turn(read_words(text, source), paths, beside)
+        if task and task.cancelling() > before:
+            raise asyncio.CancelledError
+        return finished
+
+    async def run_turn(
+        self, said: Words, attachments: Sequence[Path] = (), beside: Sequence[mentions.Beside] = ()
+    ) -> TurnFinished:
+        """As `send`, but cancelling the task, as for Ctrl-C, makes this return, with the reason "interrupted"."""
         text = text_of(said)
         self.approvals.unanswered.clear()
         turn, started, asked = Turn(self._parts), time.monotonic(), self._window.history.head
         self.spending.begin_turn()
         try:
-            if not text.strip() and not paths:
+            if not text.strip() and not attachments:
                 raise UsageError("The message is empty; nothing was sent.")
             self.session.refuse_reader()
             await self._compactor.swap_in(text)
-            await self._enter(said, paths, beside)
+            await self._enter(said, attachments, beside)
             if self._has_own_tools:
                 self.files.recorder.start()
             asked = self._window.history.head
@@ -246,28 +257,19 @@ class Conversation:
             is_unanswered=is_unanswered,
             files_changed=self.rewinds.files_changed_since(asked),
         )
-        if self.model.facts.is_small and finished.reason == "answered" and not self._is_refused(asked):
-            if not finished.files_changed and reply_checks.wants_change(text):
-                self._emit(Notice(reply_checks.NOT_CHANGED))
-            elif reply_checks.orders_run(text) and not reply_checks.has_run(self._since(asked)):
-                self._emit(Notice(reply_checks.NOTHING_RUN))
+        undone = reply_checks.undone(text, self._since(asked), has_changed=bool(finished.files_changed))
+        if undone and self.model.facts.is_small and finished.reason == "answered":
+            self._emit(Notice(undone))
         self._emit(finished)
         return finished
 
-    def _is_refused(self, asked: int) -> bool:
-        """Whether a person or a rule has refused a call since `asked`: then the model has done what it could."""
-        return any(message.role == "tool" and message.text.startswith(NOT_RUN) for message in self._since(asked))
-
     def _missing(self, text: str, asked: int) -> str:
         """The text for a small model that should have changed a file or run something, and has not since `asked`."""
-        facts, since = self.model.facts, self._since(asked)
-        is_meant = facts.is_small and facts.can_use_tools and len(text) <= reply_checks.MOST_REPEATED_CHARS
-        if not is_meant or self._is_refused(asked) or self.approvals.mode == "plan":
+        facts = self.model.facts
+        if not (facts.is_small and facts.can_use_tools) or self.approvals.mode == "plan":
             return ""
-        if reply_checks.orders_change(text) and not self.rewinds.files_changed_since(asked):
-            return reply_checks.CHANGE_NOW.format(asked=clean_text(text))
-        is_unrun = reply_checks.orders_run(text) and not reply_checks.has_run(since)
-        return reply_checks.RUN_NOW.format(asked=clean_text(text)) if is_unrun else ""
+        has_changed = bool(self.rewinds.files_changed_since(asked))
+        return reply_checks.once_more(text, self._since(asked), has_changed=has_changed)
 
     def _since(self, asked: int) -> list[Message]:
         return [entry.message for entry in self._window.history.entries[asked:]]

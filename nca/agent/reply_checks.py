@@ -1,13 +1,15 @@
-"""Detect answers that are incomplete although the provider reports success: cut off, filtered, or cut input."""
+"""Detect answers that are incomplete although the provider reports success: cut off, filtered, of cut input, or words
+of a small model in place of what it was asked to do."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from nca.context.budget import Measurement
+from nca.context.file_reads import NOT_RUN
 from nca.humanize import one_line
-from nca.messages import Message
+from nca.messages import Message, clean_text
 from nca.models.client import Reply
 from nca.tools.shell.tool import Shell
 
@@ -60,9 +62,31 @@ def orders_run(asked: str) -> bool:
     return _RUNS.search(asked) is not None
 
 
-def has_run(messages: Iterable[Message]) -> bool:
-    """Whether one of the messages calls the shell."""
+def undone(asked: str, since: Sequence[Message], *, has_changed: bool) -> str:
+    """For the person: what was asked for and not done in the messages since; "" if it was done, or a call refused."""
+    if _is_refused(since):
+        return ""
+    if wants_change(asked) and not has_changed:
+        return NOT_CHANGED
+    return NOTHING_RUN if orders_run(asked) and not _has_run(since) else ""
+
+
+def once_more(asked: str, since: Sequence[Message], *, has_changed: bool) -> str:
+    """For the model: the same, where it was certainly ordered."""
+    if len(asked) > MOST_REPEATED_CHARS or _is_refused(since):
+        return ""
+    if orders_change(asked) and not has_changed:
+        return CHANGE_NOW.format(asked=clean_text(asked))
+    return RUN_NOW.format(asked=clean_text(asked)) if orders_run(asked) and not _has_run(since) else ""
+
+
+def _has_run(messages: Sequence[Message]) -> bool:
     return any(call.name == Shell.name for message in messages for call in message.tool_calls)
+
+
+def _is_refused(messages: Sequence[Message]) -> bool:
+    """Whether a person or a rule has refused a call: then the model has done what it could."""
+    return any(message.role == "tool" and message.text.startswith(NOT_RUN) for message in messages)
 
 
 def ending(reply: Reply, answer_tokens: int) -> str:

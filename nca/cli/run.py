@@ -182,7 +182,7 @@ async def _turn(
                 before = conversation.context.last_exchange()
                 if before.asked and not before.answer.strip():
                     printer.on_event(Notice("Your last message has no answer yet; it is sent along."))
-                sending = conversation.send(message.message, attachments=message.files, beside=message.beside)
+                sending = conversation.run_turn(message.message, message.files, message.beside)
                 finished = await interrupts.run(sending)
             printer.finish(conversation, finished)
         except Stopped:

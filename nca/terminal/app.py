@@ -231,7 +231,7 @@ class ChatApp:
         self.output.apply(self.conversation.loaded.settings.terminal)
         line = asked_by or line_of(said)
         try:
-            sending = self.conversation.send(said, attachments=attachments, beside=beside)
+            sending = self.conversation.run_turn(said, attachments, beside)
             awaited = ", ".join(self.conversation.servers.awaited)
             label = f"Waiting for the MCP server {awaited}" if awaited else "Thinking"
             self.is_answering = True

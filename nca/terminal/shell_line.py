@@ -1,4 +1,4 @@
-"""Run `!command` in the chat: show its output as it runs, and add it to the next message. `!` alone takes it away again.
+"""Run `!command` in the chat: show its output as it runs, and add it to the next message. `!` alone takes it away.
 
 The output of `!!command` is not shared. Both run in the same environment as the model's commands, so no key is shown by
 mistake. A `cd` lasts for the person's next command in the same session.

@@ -24,6 +24,7 @@ from nca.tools.files.reading_rules import FilesRead
 from nca.tools.files.workspace import Workspace
 from nca.tools.tool import Approval, Permission, ToolError, ToolOutcome, TypedTool
 from nca.tools.toolbox import Toolbox
+from nca.words import words
 from tests.agent.test_conversation import SMALL, call
 
 
@@ -377,7 +378,7 @@ async def test_interrupted_at_the_question_nothing_ran_and_the_log_says_so(room:
             raise AssertionError
 
     conversation = room.open(both(touch("a", 1), touch("b", 2)), person=Slow())
-    turn = asyncio.ensure_future(conversation.send("Go"))
+    turn = asyncio.ensure_future(conversation.run_turn(words("Go")))
     await asking.wait()
     turn.cancel()
     assert (await turn).reason == "interrupted"

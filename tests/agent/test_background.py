@@ -15,6 +15,7 @@ from nca.models.model import ModelRequest, OnDelta, Reply
 from nca.sessions.store import Store
 from nca.testing.scripted import ScriptedModel, ScriptedReply
 from nca.tools.toolbox import Toolbox
+from nca.words import words
 from tests.agent.test_conversation import LONG_ANSWER, SMALL, summary_or
 
 MIDDLE = ModelFacts(name="scripted/middle", provider="scripted", window_tokens=12_000)
@@ -169,7 +170,7 @@ async def test_a_compaction_that_is_due_waits_for_it(tmp_path: Path) -> None:
     model = SlowToSummarize(summary_or(LONG_ANSWER), MIDDLE)
     conversation = opened(tmp_path, events, settings=EARLY, model=model)
     await until_prepared(conversation, events)
-    turn = asyncio.create_task(conversation.send(LONG_ANSWER * 24))
+    turn = asyncio.create_task(conversation.run_turn(words(LONG_ANSWER * 24)))
     await asyncio.sleep(0.05)
     assert not turn.done()
     model.is_let_go.set()
@@ -186,7 +187,7 @@ async def test_an_interrupt_while_an_answer_waits_for_it_leaves_it_running(tmp_p
     model = SlowToSummarize(summary_or(LONG_ANSWER), MIDDLE)
     conversation = opened(tmp_path, events, settings=EARLY, model=model)
     await until_prepared(conversation, events)
-    turn = asyncio.create_task(conversation.send(LONG_ANSWER * 24))
+    turn = asyncio.create_task(conversation.run_turn(words(LONG_ANSWER * 24)))
     while compactions(events)[-1].trigger == "idle":
         await asyncio.sleep(0)
     turn.cancel()

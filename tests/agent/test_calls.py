@@ -187,7 +187,7 @@ async def test_a_stopped_turn_waits_for_all_calls_that_ran_side_by_side(tmp_path
     conversation = Conversation.open(
         loaded, store=Store.open(None), model=model, directory=tmp_path, toolbox=Toolbox([slow])
     )
-    turn = asyncio.ensure_future(conversation.send("Go"))
+    turn = asyncio.ensure_future(conversation.run_turn(words("Go")))
     while slow.started < 3:
         await asyncio.sleep(0)
     turn.cancel()
@@ -198,7 +198,7 @@ async def test_a_stopped_turn_waits_for_all_calls_that_ran_side_by_side(tmp_path
 async def test_stopped_in_the_middle_each_call_has_a_true_result(room: Room) -> None:
     made = [("look", "{}"), ("change", '{"wait": 1000000000}'), ("change", "{}")]
     conversation = room.open(calls(*made))
-    turn = asyncio.ensure_future(conversation.send("Change"))
+    turn = asyncio.ensure_future(conversation.run_turn(words("Change")))
     while room.change.running == 0:
         await asyncio.sleep(0)
     turn.cancel()

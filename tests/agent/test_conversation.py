@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,7 @@ from nca.models.client import ModelRequest, Reply
 from nca.sessions.store import Store
 from nca.sessions.usage import Learned
 from nca.testing.scripted import ScriptedModel, ScriptedReply
+from nca.words import words
 
 SMALL = ModelFacts(name="scripted/small", provider="scripted", window_tokens=4_000)
 MIDDLE = ModelFacts(name="scripted/middle", provider="scripted", window_tokens=6_000)
@@ -416,7 +418,7 @@ async def test_what_was_seen_of_an_answer_that_broke_off_gives_way_too(room: Roo
     conversation = room.open([*looks, LONG_ANSWER * 50, "Fine."])
     enough = asyncio.Event()
     conversation.subscribe(lambda event: enough.set() if isinstance(event, TextDelta) else None)
-    sending = asyncio.ensure_future(conversation.send("Tell me all"))
+    sending = asyncio.ensure_future(conversation.run_turn(words("Tell me all")))
     await enough.wait()
     sending.cancel()
     await sending
@@ -436,7 +438,7 @@ async def test_an_interrupted_answer_is_kept_and_marked(room: Room) -> None:
     conversation = room.open([LONG_ANSWER * 50, "Fine."])
     enough = asyncio.Event()
     conversation.subscribe(lambda event: enough.set() if isinstance(event, TextDelta) else None)
-    sending = asyncio.ensure_future(conversation.send("Tell me all"))
+    sending = asyncio.ensure_future(conversation.run_turn(words("Tell me all")))
     await enough.wait()
     sending.cancel()
     finished = await sending
@@ -445,6 +447,43 @@ async def test_an_interrupted_answer_is_kept_and_marked(room: Room) -> None:
     assert last.is_interrupted
     assert LONG_ANSWER.startswith(last.text[:10])
     assert (await conversation.send("Go on")).reason == "answered"
+
+
+@pytest.mark.parametrize("kind", ["timeout", "wait_for", "cancel"])
+async def test_a_send_that_is_cancelled_keeps_its_answer_and_ends_its_caller(room: Room, kind: str) -> None:
+    """A program's own time limit and shutdown: the next message of its loop was sent, and paid."""
+    conversation = room.open([LONG_ANSWER * 50, "Fine.", "Never asked."])
+    asked = asyncio.Event()
+
+    def hear(event: Event) -> None:
+        if isinstance(event, TextDelta):
+            asked.set()
+            time.sleep(0.01)  # so that the limits below end within the answer
+
+    conversation.subscribe(hear)
+
+    async def work() -> None:
+        for text in ("One", "Two"):
+            await conversation.send(text)
+
+    if kind == "cancel":
+        working = asyncio.create_task(work())
+        await asked.wait()
+        working.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await working
+    elif kind == "timeout":
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.1):
+                await work()
+    else:
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(work(), 0.1)
+    question, answer = (entry.message for entry in conversation.context.entries)
+    assert question.text == "One"
+    assert answer.is_interrupted
+    assert LONG_ANSWER.startswith(answer.text[:10])
+    assert (await conversation.send("Three")).text == "Fine."
 
 
 async def test_the_step_limit_closes_every_pair(room: Room) -> None:

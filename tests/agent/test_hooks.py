@@ -486,7 +486,7 @@ def test_an_interrupt_stops_a_hook_and_the_call(room: Room) -> None:
             directory=room.path,
             person=room.person,
         )
-        turn = asyncio.create_task(conversation.send("Go on."))
+        turn = asyncio.create_task(conversation.run_turn(words("Go on.")))
         while not room.log.exists():
             await asyncio.sleep(0.01)
         turn.cancel()

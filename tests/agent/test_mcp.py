@@ -20,6 +20,7 @@ from nca.messages import Message, ToolCall
 from nca.models.catalog import ModelFacts
 from nca.sessions.store import Store
 from nca.testing.scripted import ScriptedModel, ScriptedReply
+from nca.words import words
 from tests.agent.test_conversation import SMALL
 from tests.tools.test_mcp import a_server
 from tests.tools.test_mcp_lists import changing_server
@@ -248,7 +249,7 @@ async def test_a_resource_that_the_text_names_comes_along(room: Room) -> None:
 
 async def test_interrupted_in_a_call_the_server_lives_on(room: Room) -> None:
     conversation = room.open(call("slow", seconds=60), call("echo", text="still"), "Yes.")
-    sending = asyncio.create_task(conversation.send("Wait."))
+    sending = asyncio.create_task(conversation.run_turn(words("Wait.")))
     connection = conversation.servers.connections[0]
     while not any(getattr(event, "name", "") == "mcp__test__slow" for event in room.events):
         await asyncio.sleep(0.01)

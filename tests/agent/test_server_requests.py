@@ -19,6 +19,7 @@ from nca.config.servers import McpServer
 from nca.events import ApprovalAsked, ApprovalGiven, Notice, SideRequestFinished
 from nca.messages import Message, ToolCall, Usage
 from nca.models.model import Reply
+from nca.words import words
 from tests.agent.test_mcp import LARGE, Room, call, results, room
 from tests.tools.test_mcp import ROOT, a_server, address
 
@@ -253,7 +254,7 @@ async def test_a_call_that_is_stopped_takes_its_question_along(room: Room) -> No
 
     is_asked, is_over = asyncio.Event(), asyncio.Event()
     conversation = room.open(call("books", greeting="Hi"), "Done.", person=Absent("y"))
-    turn = asyncio.create_task(conversation.send("Book."))
+    turn = asyncio.create_task(conversation.run_turn(words("Book.")))
     await is_asked.wait()
     turn.cancel()
     await asyncio.gather(turn, return_exceptions=True)

@@ -19,6 +19,7 @@ from nca.models.catalog import ModelFacts
 from nca.sessions.store import Store
 from nca.terminal.render.calls import last_lines
 from nca.testing.scripted import ScriptedModel
+from nca.words import words
 
 KEY = "sk-proj-" + "a1B2" * 10
 
@@ -179,7 +180,7 @@ async def test_an_interrupted_command_keeps_what_it_printed(tmp_path: Path, more
             directory=tmp_path,
             listener=events.append,
         )
-        turn = asyncio.ensure_future(conversation.send("go"))
+        turn = asyncio.ensure_future(conversation.run_turn(words("go")))
         while not (tmp_path / "begun").exists():
             await asyncio.sleep(0.01)
         await asyncio.sleep(0.1)

@@ -18,6 +18,7 @@ from nca.models.catalog import ModelFacts
 from nca.models.client import Delta, ModelRequest, OnDelta, Reply
 from nca.sessions.store import Store
 from nca.testing.scripted import ScriptedModel
+from nca.words import words
 
 FACTS = ModelFacts("scripted/model", "scripted", 32_000, input_cost=1e-6, output_cost=2e-6)
 
@@ -221,7 +222,7 @@ async def test_an_answer_that_breaks_off_counts_by_our_own_count(tmp_path: Path)
 
 async def test_an_answer_that_is_stopped_counts_and_the_limit_holds(tmp_path: Path) -> None:
     room = Room(tmp_path, costing(0.1, "A long answer. " * 50), costing(0.1), limit=0.5, facts=DEAR)
-    turn = asyncio.create_task(room.conversation.send("Begin."))
+    turn = asyncio.create_task(room.conversation.run_turn(words("Begin.")))
     while not any(isinstance(event, TextDelta) for event in room.events):
         await asyncio.sleep(0)
     turn.cancel()

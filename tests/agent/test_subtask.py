@@ -19,6 +19,7 @@ from nca.messages import Message, ToolCall, Usage
 from nca.models.catalog import ModelFacts
 from nca.models.client import ModelRequest, Reply
 from nca.testing.scripted import ScriptedModel
+from nca.words import words
 from tests.agent.test_conversation import Room
 
 FACTS = ModelFacts(name="scripted/middle", provider="scripted", window_tokens=20_000, input_cost=1e-6, output_cost=1e-6)
@@ -247,7 +248,7 @@ async def test_cancelling_the_turn_cancels_the_task(room: Rooms) -> None:
         return "A very long answer. " * 5_000
 
     conversation = room.start([call("task", TASK), "Never.", "Fine."], [slow])
-    sending = asyncio.ensure_future(conversation.send("Find the flag."))
+    sending = asyncio.ensure_future(conversation.run_turn(words("Find the flag.")))
     await begun.wait()
     sending.cancel()
     assert (await sending).reason == "interrupted"
