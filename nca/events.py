@@ -114,8 +114,9 @@ class ApprovalAsked(_Event, frozen=True):
     directory: str = ""
     """Working directory of a command."""
     subjects: tuple[str, ...] = ()
-    allowed_by: Literal["subject", "tool", "mode", "person"] = "mode"
-    """The least that allows it unasked: a rule for its subject, a rule for its tool, a mode; or only a person can."""
+    allowed_by: Literal["subject", "text", "tool", "mode", "person"] = "mode"
+    """The least that allows it unasked: a rule for its subject, for exactly this command, for its tool, a mode; or only
+    a person can."""
 
 
 class ApprovalGiven(_Event, frozen=True):

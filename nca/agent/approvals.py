@@ -39,6 +39,10 @@ DENIED = "[not run: the person said no]"
 RULE = "[not run: a rule of the person's denies it ({rule})]"
 OWN_FILES = "[not run: {path} is nca's own; settings are for the person to change]"
 BY_HOOK = "[not run: a hook refused it: {reason}]"
+UNCLEAR = (
+    "A shell computes words of it, by variables, patterns or escapes, so it may be what a rule denies or asks about:"
+    " {rule}. Without them it can be told."
+)
 SHOWS_HIDDEN = "It searches files that a rule keeps from being read."
 AFTER_FAILURE = "[not run: {name} before it in the same message failed; call it again when that is right]"
 STOPPED = "[not run: the person stopped the turn]"
@@ -157,7 +161,10 @@ class Approvals:
             async with self.one_at_a_time:
                 return await self._ask(call, needed, approval, toolbox.describe(call), is_by_rule=is_by_rule)
         is_clear = approval.path or approval.subject or approval.is_parsed
-        is_unclear = not is_clear and not all(rule.is_for_all for rule in (*deny, *ask))
+        hidden = [] if is_clear else [rule for rule in (*deny, *ask) if not rule.is_for_all]
+        if is_unclear := bool(hidden):
+            warning = UNCLEAR.format(rule=hidden[0])
+            approval = replace(approval, warning=" ".join(filter(None, (approval.warning, warning))))
         if by_hook == "allow" and not is_unclear:
             return None
         return await self._by_mode(call, needed, approval, toolbox.describe(call), is_unclear=is_unclear)
@@ -218,21 +225,29 @@ class Approvals:
         async with self.one_at_a_time:
             # Read inside the lock: the answer to one call of a reply may cover the next.
             rules = (*self._state.settings.permissions.allow, *self.session_rules)
-            allowing = () if is_unclear or approval.is_masked else rules
-            if self._is_allowed(allowing, call, approval):
+            if not approval.is_masked and self._is_allowed(rules, call, approval, is_unclear=is_unclear):
                 return None
-            return await self._ask(call, needed, approval, summary, is_by_rule=is_unclear)
+            return await self._ask(call, needed, approval, summary, is_unclear=is_unclear)
 
     async def _ask(
-        self, call: ToolCall, needed: Permission, approval: Approval, summary: str, *, is_by_rule: bool = False
+        self,
+        call: ToolCall,
+        needed: Permission,
+        approval: Approval,
+        summary: str,
+        *,
+        is_by_rule: bool = False,
+        is_unclear: bool = False,
     ) -> ToolOutcome | None:
-        """is_by_rule: a rule asks about each such call, or may deny it: the answer cannot become a rule that allows."""
-        rules = [] if is_by_rule or approval.is_masked else self._rules(call, approval)
+        """is_by_rule: a rule asks about each such call; is_unclear: one may deny it. The answer makes no rule then."""
+        rules = [] if is_by_rule or is_unclear or approval.is_masked else self._rules(call, approval)
         subject = "; ".join(rule.subject for rule in rules)
         shown = approval.path, approval.command, approval.diff, approval.warning
         asked = ApprovalAsked(call.id, call.name, needed, summary, *shown, subject, approval.directory)
         allowed_by = "subject" if rules else "person" if is_by_rule else "mode" if approval.is_masked else "tool"
         subjects = tuple(rule.subject for rule in rules) if len(rules) > 1 else ()
+        if is_unclear and not approval.is_masked:
+            allowed_by, subjects = "text", (approval.command,)
         asked = msgspec.structs.replace(asked, subjects=subjects, allowed_by=allowed_by)
         if approval.directory:
             await self._sandbox.before_command(is_asked=True)
@@ -240,7 +255,8 @@ class Approvals:
         if answer.choice == "unanswered":
             self.unanswered.append(asked)
             self._emit(ApprovalGiven(call.id, call.name, "unanswered"))
-            return refused(refusal(self.mode, needed, "ask"))
+            why = f" {approval.warning}" if is_by_rule or is_unclear else ""
+            return refused(f"{refusal(self.mode, needed, 'ask')}{why}")
         is_denied = answer.choice == "deny" or (answer.choice != "once" and not subject)
         self._emit(ApprovalGiven(call.id, call.name, "denied" if is_denied else answer.choice, answer.word))  # type: ignore[arg-type]
         if is_denied:
@@ -251,9 +267,15 @@ class Approvals:
                 self._remember(rule, for_good=answer.choice == "always")
         return None
 
-    def _is_allowed(self, rules: Sequence[PermissionRule], call: ToolCall, approval: Approval) -> bool:
-        """Whether a rule allows the call, or one each command of a list."""
+    def _is_allowed(
+        self, rules: Sequence[PermissionRule], call: ToolCall, approval: Approval, *, is_unclear: bool
+    ) -> bool:
+        """Whether a rule allows the call, or one each command of a list; an unclear one, if a rule has all of it."""
         place, steps = self._place(approval), [set(names) for names in approval.steps]
+        whole = [rule for rule in rules if approval.directory and rule.subject == approval.command]
+        is_whole = matching(whole, call.name, {approval.command}, place) is not None
+        if is_whole or is_unclear:
+            return is_whole
         tools = (call.name, WHOLE) if call.name == PARTS and approval.path else (call.name,)
         if any(matching(rules, tool, _about(approval), place) for tool in tools):
             return True

@@ -61,16 +61,20 @@ class ShellLine:
         where = "" if directory == runner.root else f"in {place(str(directory), runner.root)}"
         if where:
             self._output.notice(f"It runs {where}.")
+        name = f"$ {command}{f'  ({where})' if where else ''}"
+
+        def end(result: CommandResult) -> None:
+            shown.finish(result)
+            if is_shared:
+                conversation.user_input.share(name, result.report(), "tool")
+                self._output.notice("This goes with your next message (! alone: it does not).")
+
         try:
-            result = await runner.run(command, on_output=shown.take)
+            result = await runner.run(command, on_output=shown.take, on_interrupt=end)
         except ToolError as error:
             raise UsageError(f"!{one_line(command, 60)}: {error}.") from error
-        shown.finish(result)
         self.was_found = result.ended is None or result.ended.exit_code not in _NOT_FOUND
-        if is_shared:
-            name = f"$ {command}{f'  ({where})' if where else ''}"
-            conversation.user_input.share(name, result.report(), "tool")
-            self._output.notice("This goes with your next message (! alone: it does not).")
+        end(result)
 
     def _runner(self) -> CommandRunner:
         # Imported here: most chats run no command.
@@ -111,7 +115,8 @@ class _Shown:
         if was_full:
             self._output.notice("… not all of it is shown; it ends with:")
             self._output.show("\n".join(result.output.text.split("\n")[-LAST_LINES:]))
-        for note in result.notes():
+        # A person who stopped it knows that.
+        for note in result.notes()[result.ended is None :]:
             self._output.notice(note[1:-1])
 
     @property

@@ -109,6 +109,35 @@ def test_no_rule_is_named_where_a_rule_asks_about_each_call(provider: Provider, 
     assert "Only a person can allow it, in a chat at a terminal." in said
 
 
+@pytest.mark.parametrize(
+    ("command", "runs"),
+    [
+        ("echo hi > made", True),
+        ("A=1 touch made", True),
+        ("for i in 1 2; do touch made; done", True),
+        ('touch made; echo "$HOME"', False),
+        ("touch made; rm x", False),
+    ],
+)
+def test_a_rule_that_denies_a_program_stops_what_may_run_it_and_nothing_else(
+    provider: Provider, tmp_path: Path, command: str, runs: bool
+) -> None:
+    project = tmp_path / "project"
+    settings = project / ".claude" / "settings.json"
+    settings.parent.mkdir(parents=True)
+    settings.write_text('{"permissions": {"deny": ["Bash(rm:*)"]}}')
+    calling(provider, ("shell", {"command": command}))
+    done = run(provider, tmp_path, "Do it", "--permission", "auto", cwd=project)
+    assert (project / "made").exists() == runs
+    if runs:
+        return
+    assert "Bash(rm:*)" in done.stderr, "the rule is named"
+    calling(provider, ("shell", {"command": command}))
+    again = run(provider, tmp_path, "Do it", "--allow", f"shell {command}", cwd=project)
+    assert (project / "made").exists() == ("rm x" not in command), "what a person has read and passes whole"
+    assert "Bash(rm:*)" in again.stderr or "rm" not in command
+
+
 def test_a_wrong_rule_is_refused_before_anything_is_sent(provider: Provider, tmp_path: Path) -> None:
     done = run(provider, tmp_path, "Write it", "--allow", "Bsh(ls)")
     assert (done.returncode, provider.requests) == (2, [])

@@ -73,6 +73,24 @@ async def test_an_exclamation_mark_alone_takes_it_away_again(tmp_path: Path) -> 
         assert stage.conversation.context.entries[-2].message.content == "And now?"
 
 
+@pytest.mark.parametrize("mark", ["!", "!!"])
+async def test_what_a_stopped_command_printed_goes_along_too(tmp_path: Path, mark: str) -> None:
+    with a_stage(tmp_path, ["Good."]) as stage:
+        line = ShellLine(stage.app.sessions, stage.app.output)
+        running = asyncio.create_task(line.run(f"{mark}echo one; sleep 60"))
+        said = ""
+        while "one" not in said:
+            await asyncio.sleep(0.02)
+            said += stage.take()
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        assert ("This goes with your next message" in stage.take()) == (mark == "!")
+        await stage.conversation.send("Well?")
+        sent = content_text(stage.conversation.context.entries[0].message.content)
+        assert ("\none\n[interrupted by the user: " in sent) == (mark == "!")
+
+
 async def test_a_change_of_directory_is_shown_and_ends_with_the_session(tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
     with a_stage(tmp_path, ["Good.", "Fine."]) as stage:
@@ -144,18 +162,6 @@ async def test_of_much_output_beginning_and_end_are_shown(tmp_path: Path) -> Non
         assert said.count("\n1999") == LAST_LINES - 3 or "\n199990\n" in said
         await ShellLine(stage.app.sessions, stage.app.output).run("!!head -c 5000000 /dev/zero | tr '\\0' x")
         assert len(stage.take()) < SHOWN_CHARS * 4
-
-
-async def test_interrupted_it_is_not_shared(tmp_path: Path) -> None:
-    with a_stage(tmp_path, ["Good."]) as stage:
-        task = asyncio.create_task(ShellLine(stage.app.sessions, stage.app.output).run("!echo begun; sleep 60"))
-        await asyncio.sleep(0.5)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        assert stage.take() == "begun\n"
-        await stage.conversation.send("go")
-        assert stage.conversation.context.entries[0].message.content == "go"
 
 
 def test_in_a_terminal(start: Callable[..., Tty], tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 TOOL_CHARS = 160
 ERROR_CHARS = 600
-_RULE_CHARS = 200
+_RULE_CHARS, _HOW_CHARS = 200, 800
 _SPECIAL = re.compile(r"[\"$`\\!]")
 """What a shell reads in double quotes as more than itself."""
 IN_CHAT = {
@@ -156,15 +156,18 @@ def unanswered_line(asked: ApprovalAsked, *, is_chat: bool) -> str:
     takes_edits = asked.needs == "write" and not asked.warning
     modes = "--permission accept-edits or auto" if takes_edits else "--permission auto"
     name = one_line(asked.name)
-    if asked.allowed_by == "person":
-        how = "Only a person can allow it, in a chat at a terminal."
-    elif rule := _rule_to_pass(asked):
+    rule = _rule_to_pass(asked)
+    if asked.allowed_by == "person" or (asked.allowed_by == "text" and not rule):
+        how = f"{asked.warning} Only a person can allow it, in a chat at a terminal.".lstrip()
+    elif asked.allowed_by == "text":
+        how = f"{asked.warning} To allow it, pass {rule}."
+    elif rule:
         how = f"To allow it, pass {rule}; for all such calls, {modes}."
     elif asked.allowed_by in ("subject", "tool"):
         how = f"To allow it, pass --allow {shlex.quote(name)}, which allows every call of {name}."
     else:
         how = f"To allow it, pass {modes}."
-    return f"{name} was not run: it needs an approval, and {why}. {how}"
+    return f"{name} was not run: it needs an approval, and {why}. {one_line(how, _HOW_CHARS)}"
 
 
 def _rule_to_pass(asked: ApprovalAsked) -> str:

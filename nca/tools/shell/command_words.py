@@ -29,6 +29,11 @@ _IN_DOUBLE = _IN_SINGLE - frozenset('"$`\\!') | {"'"}
 _STAGE = re.compile(r"""((?: 2>&1|'[^']*'|"[^"]*"|[^|&;'"])+)(\|\||&&|[|;]|\Z)""")
 """A command of a list, and the operator after it."""
 _VERSION = re.compile(r"(?<=[a-z])-?\d+(?:\.\d+)*$")
+_CONSTANT = re.compile(r"""'[^']*'|"[^"$`\\]*\"""")
+"""Quoted text in which a shell computes nothing."""
+_COMPUTED = re.compile(r"[$`\\*?]|\[(?!\[?[ \t])|\{(?![ \t\n}])|[@+!]\(|~(?![/ \t\n]|$)|(?:^|[ \t\n;&|(])=")
+"""The beginning of what a shell computes, outside of quotes: bash or zsh, which replaces =program with its path."""
+_UNLIKE_CODE = re.compile(r"<<(?!<)|(?:^|[ \t\n;&|()])#")
 _ERRORS = re.compile(r"(?: 2>(?:&1|/dev/null))+ *\Z")
 
 
@@ -85,6 +90,21 @@ def command_list(command: str, *, takes_patterns: bool = False) -> tuple[Stage, 
         stages.append(Stage(words, errors[0].rstrip() if errors else "", operator))
         position = found.end()
     return tuple(stages)
+
+
+def hides_nothing(command: str) -> bool:
+    """Whether every word that a shell comes to stands in the command, apart from quotes: it computes none.
+
+    Refused is what a shell computes words of: variables and substitutions, escapes, patterns, braces, a tilde that is
+    not the person's home. In single quotes, and except for the first three in double quotes, they are plain text.
+    """
+    if len(command) > MOST_CHARS or not all(char.isprintable() or char in "\n\t" for char in command):
+        return False
+    if not _COMPUTED.search(command):
+        return True
+    outside = _CONSTANT.sub("x", command)
+    # An apostrophe in a comment or a here-document is none that quotes.
+    return not (_UNLIKE_CODE.search(outside) or _COMPUTED.search(outside) or set("'\"") & set(outside))
 
 
 def commands_here(command: str, directory: Path) -> tuple[Stage, ...] | None:

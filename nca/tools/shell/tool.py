@@ -12,7 +12,14 @@ from nca.humanize import unambiguous
 from nca.tools.files.reading_rules import MAX_CHANGED_BYTES, FilesRead
 from nca.tools.files.workspace import Workspace
 from nca.tools.shell.command_rules import rule_names, rule_steps
-from nca.tools.shell.command_words import command_list, mentioned_commands, mentioned_names, remarks, searched_folders
+from nca.tools.shell.command_words import (
+    command_list,
+    hides_nothing,
+    mentioned_commands,
+    mentioned_names,
+    remarks,
+    searched_folders,
+)
 from nca.tools.shell.jobs import Jobs
 from nca.tools.shell.known_commands import read_only_argv
 from nca.tools.shell.output_capture import readable
@@ -108,7 +115,7 @@ class Shell(TypedTool):
             parts=tuple(part for text in both for part in mentioned_names(text, directory)),
             commands=tuple(one for text in both for one in mentioned_commands(text)),
             searched=searched_folders(named, directory),
-            is_parsed=command_list(command) is not None,
+            is_parsed=hides_nothing(named),
         )
 
     def _note_shown(self, command: str, output: str) -> None:
