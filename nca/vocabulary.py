@@ -29,24 +29,26 @@ _FILES: dict[Name, str] = {
     "claude": "anthropic_tokenizer.json",
 }
 """Files of litellm's `litellm_core_utils/tokenizers`. claude is the tokenizer that Anthropic published for Claude 2."""
+_SIMPLE = "|".join(
+    (
+        r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?",
+        r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?",
+        r"\p{N}{1,3}",
+        r" ?[^\s\p{L}\p{N}]+[\r\n/]*",
+        r"\s*[\r\n]+",
+    )
+)
 _PATTERNS = {
-    "o200k": "|".join(
-        (
-            r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?",
-            r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?",
-            r"\p{N}{1,3}",
-            r" ?[^\s\p{L}\p{N}]+[\r\n/]*",
-            r"\s*[\r\n]+",
-            r"\s+(?!\S)",
-            r"\s+",
-        )
-    ),
+    "o200k": rf"(?:{_SIMPLE})|\s+(?!\S)|\s+",
     "cl100k": (
         r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]"
         r"|\s+(?!\S)|\s"
     ),
 }
-"""How a text is split before it is encoded, from `tiktoken_ext.openai_public`."""
+"""How a text is split before it is encoded, from `tiktoken_ext.openai_public`.
+
+The alternatives of o200k without a look ahead are one group: they are tried at once, which saves an eighth of a count.
+"""
 _PIECE_CHARS = 100_000
 """Longer texts are encoded in pieces: the pattern's stack and a single word's merging have limits."""
 _STEP_CHARS = 4_096
@@ -187,7 +189,8 @@ def _load(name: Literal["o200k", "cl100k"]) -> tiktoken.Encoding:
     import tiktoken
 
     words = _read(name).split()
-    ranks = dict(zip(map(a2b_base64, words[::2]), map(int, words[1::2]), strict=True))
+    # The file numbers its tokens from 0 on, so only the last number is read.
+    ranks = dict(zip(map(a2b_base64, words[::2]), range(int(words[-1]) + 1), strict=True))
     # Special tokens are text where a person or a tool writes them.
     encoding = tiktoken.Encoding(name, pat_str=_PATTERNS[name], mergeable_ranks=ranks, special_tokens={})
     # The encoder has its own copy, and nothing here asks for this one: it is half of the memory.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 import tiktoken
@@ -32,6 +34,22 @@ def test_a_count_is_that_of_tiktoken_and_stays(text: str) -> None:
     encoding = vocabulary._o200k()
     assert isinstance(encoding, tiktoken.Encoding)
     assert count(text) == count(text) == len(encoding.encode_ordinary(text))
+
+
+@pytest.fixture(scope="module")
+def own() -> tiktoken.Encoding:
+    """tiktoken's own o200k, from the same file."""
+    spec = find_spec("litellm")
+    assert spec is not None
+    assert spec.origin is not None
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TIKTOKEN_CACHE_DIR", str(Path(spec.origin).parent / "litellm_core_utils" / "tokenizers"))
+        return tiktoken.get_encoding("o200k_base")
+
+
+@given(st.one_of(texts, st.text(alphabet=" \t\n\r\u00a0aZé\u0301你1½'sſ.-/🦀", max_size=400)))
+def test_a_text_is_split_as_tiktoken_splits_it(own: tiktoken.Encoding, text: str) -> None:
+    assert vocabulary._o200k().encode_ordinary(text) == own.encode_ordinary(text)
 
 
 @pytest.mark.parametrize("text", ["a" * 300_000, " " * 300_000, "é" * 300_000, "word " * 60_000])

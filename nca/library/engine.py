@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from inspect import isawaitable, iscoroutine, iscoroutinefunction
 from typing import Any, TypeVar
@@ -102,7 +101,7 @@ class Engine:
         """The answer in an event loop; a program's synchronous code runs in a thread."""
         if isinstance(question, SummaryRequest):
             return await self._ask_async(question)
-        return await asyncio.to_thread(consult, question, self._stages.__getitem__)
+        return await _in_thread(consult, question, self._stages.__getitem__)
 
     def notices(self, proposal: Proposal) -> tuple[str, ...]:
         said = list(proposal.notices)
@@ -177,12 +176,19 @@ def asking_async(
         if summarizer is None:
             return no_summarizer(request)
         try:
-            said: Any = summarizer(_rows(request)) if is_async else await asyncio.to_thread(summarizer, _rows(request))
+            said: Any = summarizer(_rows(request)) if is_async else await _in_thread(summarizer, _rows(request))
             return _replied(await said if isawaitable(said) else said)
         except Exception as error:  # noqa: BLE001 - as above
             return _failed(error)
 
     return ask
+
+
+async def _in_thread(function: Callable[..., T], *arguments: object) -> T:
+    # Imported here: nothing else of a compaction needs it, and it takes 20 ms.
+    import asyncio
+
+    return await asyncio.to_thread(function, *arguments)
 
 
 def _rows(request: SummaryRequest) -> list[dict[str, Any]]:

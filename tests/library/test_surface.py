@@ -57,10 +57,11 @@ def test_the_list_is_sorted_and_complete() -> None:
         nca.compactify  # type: ignore[attr-defined]  # noqa: B018
 
 
-def test_the_library_imports_neither_litellm_nor_a_terminal() -> None:
+def test_the_library_imports_neither_litellm_nor_a_terminal_and_a_compaction_no_event_loop() -> None:
     code = (
         "import sys, nca\n"
         "nca.compact([{'role': 'user', 'content': 'Hi'}])\n"
+        "assert 'asyncio' not in sys.modules\n"
         "nca.SlidingWindow(2, 10).compact([{'role': 'user', 'content': 'Hi'}])\n"
         "nca.classify_provider_error('prompt is too long')\n"
         "heavy = {'litellm', 'rich', 'prompt_toolkit', 'typer', 'apsw', 'openai'} & set(sys.modules)\n"
