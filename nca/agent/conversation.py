@@ -104,11 +104,13 @@ class Conversation:
         read_only  open `session` while another process may write it; changing it raises StoreError
         kind       what makes a new session; an older one that is continued in a chat becomes a chat
         notified   `notified` of the conversation before, in the same chat
-        person     approves calls and types ahead; without a person, no call that needs an approval runs
+        person     approves calls and types ahead; without a person, no call that needs an approval runs, and a message
+                   that is larger than the window is refused in place of cut, unless `context.fit` is set
         editor     the editor that the person works in: nca's own tools read and write its open files
         Raises SessionNotFound, SessionLocked, StoreError, ConfigError.
         """
         directory = read_path(directory, "directory").absolute()
+        loaded = loaded if person else loaded.with_default("context.fit", "refuse")
         opened = (
             store.open_session(session, read_only=read_only)
             if session

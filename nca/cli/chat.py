@@ -99,7 +99,9 @@ def _run(words: LoopArguments, session: str | None, message: str) -> int:
         from nca.terminal.panels.session_loader import find_titled
 
         loaded = load_settings(settings_of(**given), words.config, trust=words.trust)
-        with open_store(loaded, lambda event: None) as store:  # `run` opens it again, and says what there is to say
+        with open_store(
+            loaded, lambda event: None, is_new=False
+        ) as store:  # `run` opens it again, and says what there is to say
             session = find_titled(store, session).id
     of_chat = ("texts", "resume", "plain")
     return run(message, session=session, **{name: value for name, value in given.items() if name not in of_chat})
@@ -181,7 +183,7 @@ async def _opened(asked: _Asked, first: FirstPrompt | None, interrupts: Interrup
         output.notice(FINISHING)
     with ExitStack() as ends:
         ends.callback(events.release)
-        store = ends.enter_context(open_store(loaded, events))
+        store = ends.enter_context(open_store(loaded, events, is_new=wanted.is_new))
         is_first = not store.list(limit=1)
         try:
             # Its questions need the terminal in the state in which it was found.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
@@ -38,6 +39,8 @@ LITELLM_STOLEN = frozenset({"1.82.7", "1.82.8"})
 """Two compromised releases that sent credentials to an attacker."""
 OLDEST_SQLITE = (3, 51, 3)
 """Earlier versions can lose data when a write-ahead log is reset."""
+LEAST_FREE_BYTES = 10_000_000
+"""Fewer are full after a few hours of a chat."""
 LARGE_STORE_BYTES = 2_000_000_000
 """Some 20,000 sessions of 40 messages. A store of this size works, but its backups take room and time."""
 _ENDPOINT_SECONDS = 2.0
@@ -159,7 +162,10 @@ def _data() -> Iterator[Finding]:
     """The directory that holds the sessions."""
     folder = store_place("").path.parent
     existing = next((one for one in (folder, *folder.parents) if one.exists()), folder)
-    if existing.is_dir() and os.access(existing, os.W_OK | os.X_OK):
+    if existing.is_dir() and (free := shutil.disk_usage(existing).free) < LEAST_FREE_BYTES:
+        advice = "Free some space, or sessions cannot be stored."
+        yield Finding("data", "warn", f"{folder} is on a disk with {byte_size(free)} left.", advice)
+    elif existing.is_dir() and os.access(existing, os.W_OK | os.X_OK):
         yield Finding("data", "ok", f"{folder}{'' if existing == folder else ' (not created yet)'}")
     else:
         advice = "Sessions would be kept in memory only. Set NCA_HOME to a writable folder."

@@ -78,7 +78,7 @@ def run(
     ):
         if are_both:
             raise UsageError(f"{one} and {other} exclude each other.")
-    loaded = load_settings(given, config, trust=trust).with_default("context.fit", "refuse")
+    loaded = load_settings(given, config, trust=trust)
     rules, message = rules_of(allow), _message(prompt)
     return asyncio.run(_turn(loaded, message, rules, session, as_json, stream, continues=continue_))
 
@@ -170,7 +170,7 @@ async def _turn(
 
     interrupts = Interrupts(ends_at_first=True)
     printer = _TurnPrinter(as_json, stream, interrupts)
-    with open_store(loaded, printer.on_event) as store:
+    with open_store(loaded, printer.on_event, is_new=not (continues or session)) as store:
         if continues:
             found = latest_here(store, lambda text: printer.on_event(Notice(text)), kind="run")
             session = found.id if found is not None else None

@@ -159,7 +159,7 @@ def acp(
         print(f"nca acp: {said}", file=sys.stderr)
     streams = private_streams()
     notices: list[Event] = []
-    with open_store(loaded, notices.append) as store:
+    with open_store(loaded, notices.append, is_new=True) as store:
         opener = _Opener(store, given, config, trust=trust, notices=notices)
         return asyncio.run(serve(store, opener.open, streams))
 

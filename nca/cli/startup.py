@@ -170,13 +170,14 @@ def tell(text: str) -> None:
     print(f"nca: {one_line(text)}", file=sys.stderr)
 
 
-def open_store(loaded: LoadedSettings, listener: Listener) -> Store:
+def open_store(loaded: LoadedSettings, listener: Listener, *, is_new: bool) -> Store:
     """The store for a chat or a run: on disk, or in memory if it cannot be written or the settings say so.
 
-    A PostgreSQL that the settings name must be there.
+    A PostgreSQL that the settings name must be there, and so must a store of which a session is to be continued:
+    `is_new` says that none is.
 
     Deletes empty sessions, and archives those beyond the limits that a person set. Notices go to `listener`. Raises
-    StoreTooNew, StoreDamaged, which a person must resolve.
+    StoreTooNew, StoreDamaged, which a person must resolve, and StoreError for a store that must be there.
     """
     from nca.events import Notice
     from nca.sessions.store import Store
@@ -190,7 +191,7 @@ def open_store(loaded: LoadedSettings, listener: Listener) -> Store:
     except (StoreTooNew, StoreDamaged):
         raise
     except StoreError as error:
-        if url:
+        if url or not is_new:
             raise
         reason = error.message[:1].upper() + error.message[1:].rstrip(".")
         listener(Notice(f"{reason}. This session is kept in memory only and will be lost when you leave."))

@@ -15,6 +15,8 @@ from nca.errors import StoreDamaged, StoreError
 _WRITABLE = "Set NCA_HOME to a directory that can be written."
 _NOTHING_LOST = "Nothing that was stored before is lost."
 _MOST_CHARS = 120
+LEAST_FREE_BYTES = 65_536
+"""SQLite needs 32 KiB for a file beside the database, and a page or two."""
 _DAMAGED_INDEX = "invalid fts5 file format"
 """How the full-text index names damage that SQLite does not call so."""
 
@@ -72,10 +74,20 @@ def _of_sqlite(error: apsw.Error, path: Path | None, advice: str) -> StoreError:
             return StoreError(f"Cannot open {_named(path)}: {error}", advice=advice)
         case apsw.ReadOnlyError() | apsw.PermissionsError() | apsw.AuthError():
             return StoreError(f"Cannot write {_named(path)}: {error}", advice=advice)
+        case apsw.IOError() if _is_full(path):
+            return _disk_full(path)
         case apsw.IOError():
             return StoreError(f"Cannot read or write {_named(path)}: {error}", advice=_NOTHING_LOST)
         case _:
             return StoreError(f"{_named(path)} refused the change: {_line(str(error))}", advice=_NOTHING_LOST)
+
+
+def _is_full(path: Path | None) -> bool:
+    """Whether the disk has no room for the smallest file beside the database: SQLite reports an I/O error for some."""
+    try:
+        return path is not None and shutil.disk_usage(path.parent).free < LEAST_FREE_BYTES
+    except OSError:
+        return False
 
 
 def _disk_full(path: Path | None) -> StoreError:

@@ -17,7 +17,7 @@ from nca.agent.approvals import Person
 from nca.agent.conversation import Conversation
 from nca.agent.mentions import Beside
 from nca.config.loaded import defaults
-from nca.errors import ConfigError, OnlyReasoned, ProviderError, ProviderFailure
+from nca.errors import ConfigError, ContextDoesNotFit, OnlyReasoned, ProviderError, ProviderFailure
 from nca.events import (
     ContextCompaction,
     ContextWarning,
@@ -396,6 +396,16 @@ async def test_a_message_that_did_not_fit_leaves_its_room_to_a_shorter_one(room:
     conversation.take_back()
     assert (await conversation.send("A short one")).text == "Fine."
     assert sent_by(conversation)[1:] == ["A short one"]
+
+
+async def test_without_a_person_a_message_larger_than_the_window_is_refused_unless_it_may_be_cut(room: Room) -> None:
+    """A batch program got a summary of a tenth of its document, as the answer to all of it."""
+    refused = await room.open([], settings={"model.context_window": 8_000}).send("word " * 20_000)
+    assert (refused.reason, refused.exit_code) == ("failed", ContextDoesNotFit.exit_code)
+    cut = room.open(["Fine."] * 2, settings={"model.context_window": 8_000, "context.fit": "cut"})
+    assert (await cut.send("word " * 20_000)).reason == "answered"
+    seen = room.open(["Fine."] * 2, settings={"model.context_window": 8_000}, person=Person())
+    assert (await seen.send("word " * 20_000)).reason == "answered"
 
 
 async def test_the_steps_of_a_failed_turn_go_on_where_its_text_is_sent_again(room: Room) -> None:

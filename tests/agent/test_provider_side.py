@@ -146,7 +146,7 @@ async def test_a_pin_before_it_keeps_the_block_at_home(room: Room) -> None:
 
 
 async def test_where_nothing_can_go_it_is_asked_once_without_the_wish(room: Room) -> None:
-    conversation = room.open()
+    conversation = room.open(**{"context.fit": "cut"})
     finished = await conversation.send(question(1, words=12_500))
     assert finished.reason == "answered"
     assert room.compactions() == [("starting", "provider"), ("skipped", "provider")]

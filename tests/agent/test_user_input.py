@@ -86,7 +86,7 @@ async def test_a_file_without_room_is_refused_and_nothing_is_lost(room: Room) ->
 
 async def test_an_output_larger_than_the_window_is_whole_in_the_log(room: Room) -> None:
     output = "\n".join(f"line {number} of the output" for number in range(2_000))
-    conversation = room.open([summary_or("Seen.")] * 3, facts=MIDDLE)
+    conversation = room.open([summary_or("Seen.")] * 3, facts=MIDDLE, settings={"context.fit": "cut"})
     conversation.user_input.share("$ make test", output, "tool")
     assert (await conversation.send("What does it say at the end?")).reason == "answered"
     assert [part.text for part in newest(conversation).attachments] == [output]

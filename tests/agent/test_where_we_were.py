@@ -160,7 +160,7 @@ async def test_a_plan_from_before_the_last_request_says_so(room: Room) -> None:
 
 @pytest.mark.parametrize("text", ["a " * 5_000, "\n".join(f"line {number}" for number in range(3_000))])
 async def test_it_stays_six_short_lines_whatever_was_said(room: Room, text: str) -> None:
-    conversation = room.open([answer(text)])
+    conversation = room.open([answer(text)], settings={"context.fit": "cut"})
     await conversation.send(text)
     lines = conversation.context.where_we_were()
     assert 0 < len(lines) <= 6

@@ -323,3 +323,18 @@ def test_a_kill_in_the_middle_of_an_answer_loses_nothing(provider: Provider, tmp
     sent = provider.requests[-1]["messages"]
     assert [row["role"] for row in sent] == ["system", "user", "assistant", "user"]
     assert sent[2]["content"].startswith("word word")
+
+
+def test_a_session_that_cannot_be_reached_is_not_begun_anew(provider: Provider, tmp_path: Path) -> None:
+    """It answered without the conversation, said that there was none, and ended with exit code 0."""
+    assert run(provider, tmp_path, "One").returncode == 0
+    for left in (data := tmp_path / "nca" / "data").glob("sessions.db-*"):
+        left.unlink()
+    (data / "sessions.db-wal").mkdir()
+    asked = len(provider.requests)
+    for words in (["--continue"], ["--session", "abc"]):
+        done = run(provider, tmp_path, "Two", *words)
+        assert (done.returncode, done.stdout, len(provider.requests)) == (1, "", asked)
+        assert "sessions.db" in done.stderr
+        assert len(done.stderr.splitlines()) == 1
+    assert "kept in memory only" in run(provider, tmp_path, "Three").stderr
