@@ -172,7 +172,7 @@ class Approvals:
     def refused_by_mode(self, call: ToolCall, toolbox: Toolbox) -> ToolOutcome | None:
         """The reason why the settings never allow the call. Asked first, even before the person's hooks."""
         needed = toolbox.needs(call)
-        if needed is not None and call.name in self._state.settings.tools.off:
+        if needed is not None and self._state.settings.tools.is_off(call.name):
             return refused(f"{call.name} is switched off (tools.off)", "switched off")
         if needed is not None and decide(self.mode, needed) == "deny":
             return refused(refusal(self.mode, needed, "deny"), f"not allowed in mode {self.mode}")

@@ -11,7 +11,7 @@ from typing import Any
 
 from nca.agent.instructions import PromptOf, SystemPrompt
 from nca.agent.state import SessionState
-from nca.agent.tool_selection import offered
+from nca.agent.tool_selection import OWN_TOOLS, offered
 from nca.config.loaded import LoadedSettings
 from nca.config.schema import ContextSettings, Settings
 from nca.context.budget import Budget, Measurement
@@ -228,6 +228,9 @@ class Window:
             )
         if self.state.way_out:
             yield self.state.way_out
+        names = {*OWN_TOOLS, *self._toolbox.names}
+        if unknown := [one for one in self.settings.tools.unknown(names) if not one.startswith("mcp__")]:
+            yield f"tools.off names no tool: {', '.join(unknown)}. Valid: {', '.join(sorted(names))}."
         if self.settings.model.reasoning not in ("auto", "off") and not self.facts.can_reason:
             yield f"model.reasoning has no effect: {self.facts.name} does not reason."
         if refusal := self.provider_side_refusal:
@@ -337,7 +340,8 @@ class Window:
 
     def _offered(self) -> list[dict[str, Any]]:
         """The tools that the model is offered; none that compacts if a person has turned compaction off."""
-        off = {*self.settings.tools.off, *(("compact",) if self.context.auto == "off" else ())}
+        off = {name for name in self._toolbox.names if self.settings.tools.is_off(name)}
+        off |= {"compact"} if self.context.auto == "off" else set()
         return offered(self._toolbox, self.facts, self.budget, off)
 
     def _decided(self, moment: Moment) -> Decision:

@@ -5,13 +5,15 @@ The one source for the TOML files, the environment, `/config`, its completion, t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import fields
+from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from nca.config import value_types as types
+from nca.config.claude_permissions import TOOLS
 from nca.config.extensions import STAGES, stage_names
 from nca.config.harmless import Harmless, harmless_settings
 from nca.config.hooks import Hook, hook_tables
@@ -126,7 +128,7 @@ class PermissionSettings(Table):
 
 
 class ToolSettings(Table):
-    off: tuple[str, ...] = setting((), types.texts())
+    off: tuple[str, ...] = setting((), types.texts(aliases=TOOLS))
     timeout_seconds: float = setting(120.0, types.number(1, 86400), user_only=True)
     max_timeout_seconds: float = setting(600.0, types.number(1, 86400), user_only=True)
     sandbox: str = setting("off", types.choice("off", "bwrap"), user_only=True)
@@ -134,6 +136,14 @@ class ToolSettings(Table):
     variables: tuple[str, ...] = setting((), types.variables())
     readable: tuple[str, ...] = setting((), types.added(types.texts()))
     private_hosts: tuple[str, ...] = setting((), types.texts(), user_only=True)
+
+    def is_off(self, name: str) -> bool:
+        """Whether the model does not get this tool: `off` has its name, or one with `*` that fits."""
+        return any(fnmatchcase(name, one) for one in self.off)
+
+    def unknown(self, names: Collection[str]) -> list[str]:
+        """What is `off` and is none of these tools."""
+        return [one for one in self.off if not any(fnmatchcase(name, one) for name in names)]
 
 
 class RewindSettings(Table):

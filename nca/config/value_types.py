@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any, ClassVar, NamedTuple, NoReturn, dataclass_transform
 from urllib.parse import parse_qs, urlsplit
@@ -251,9 +251,9 @@ def _as_float(value: Any) -> float:
     return found
 
 
-def texts(options: Sequence[str] = (), aliases: dict[str, str] | None = None) -> ValueType:
+def texts(options: Sequence[str] = (), aliases: Mapping[str, str] | None = None) -> ValueType:
     """A list of texts; one text with commas is read as a list. With `options`, each must be one of them, and unique."""
-    meanings: dict[str, str] = aliases or {}
+    meanings = aliases or {}
 
     def read(value: Any) -> tuple[str, ...]:
         if isinstance(value, str):

@@ -38,6 +38,24 @@ async def test_a_tool_can_be_switched_off_for_a_chat(tmp_path: Path) -> None:
             await stage.command("/tools off nothing")
 
 
+async def test_names_with_a_star_and_claude_codes_names_switch_off_and_others_are_named(tmp_path: Path) -> None:
+    with a_stage(tmp_path, ["One.", "Two."], window_tokens=60_000) as stage:
+
+        def offered() -> set[str]:
+            return {tool["function"]["name"] for tool in stage.conversation.model.requests[-1].tools}  # type: ignore[attr-defined]
+
+        await stage.command('/config tools.off ["Bash", "*_file", "shel"]')
+        await stage.conversation.send("Hello")
+        assert not {"shell", "read_file", "edit_file", "write_file"} & offered()
+        assert "grep" in offered()
+        await stage.command("/tools on read_file")
+        await stage.conversation.send("Hello again")
+        assert "read_file" in offered()
+        assert not {"shell", "edit_file", "write_file"} & offered()
+    with a_stage(tmp_path, [], tools__off=["shel", "Bash"]) as stage:
+        assert "tools.off names no tool: shel. Valid: " in stage.take()
+
+
 async def test_columns_of_calls_are_there_once_there_are_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a.txt").write_text("a line\n" * 100)
     with a_stage(tmp_path, [call("1", "read_file", path="a.txt"), "Done."], window_tokens=60_000) as stage:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
@@ -102,7 +103,12 @@ def _sources(app: App) -> dict[str, str]:
 
 
 def _switch(app: App, name: str, *, is_on: bool) -> None:
-    off = [other for other in app.conversation.loaded.settings.tools.off if other != name]
+    before = app.conversation.loaded.settings.tools.off
+    off = [one for one in before if not fnmatchcase(name, one)]
+    # Of a name with `*` the other tools stay off.
+    fitting = [one for one in before if one not in (*off, name)]
+    off += [tool for tool in app.conversation.toolbox.names if any(fnmatchcase(tool, one) for one in fitting)]
+    off = [one for one in dict.fromkeys(off) if one != name]
     app.conversation.set("tools.off", [*off, *([] if is_on else [name])])
     said = (
         "again with the next request" if is_on else f"no longer in this chat; /tools on {one_line(name)} gives it back"
@@ -150,7 +156,7 @@ def _table(app: App, counts: Sequence[ToolCount]) -> RenderableType:
 def _weight(app: App, one: ToolCount) -> Text:
     if one.is_offered:
         return Text(f"{one.definition_tokens:,}")
-    return Text("off" if one.name in app.conversation.loaded.settings.tools.off else "not sent", "quiet")
+    return Text("off" if app.conversation.loaded.settings.tools.is_off(one.name) else "not sent", "quiet")
 
 
 def _decision(app: App, one: ToolCount) -> str:
