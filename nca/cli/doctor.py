@@ -331,14 +331,24 @@ def _model(*, probe: bool) -> Iterator[Finding]:
 
 def _endpoint(base: str, key: str, *, wanted: str = "") -> Finding:
     """The models that the configured endpoint lists, and whether the one that is wanted is among them."""
-    from nca.models.lookup import look_up
-    from nca.models.providers import list_models
+    from http.client import HTTPException
 
-    listed = list_models(f"{base.rstrip('/')}/models", api_key=key, seconds=_ENDPOINT_SECONDS)
+    from nca.models.certificates import refused_encryption
+    from nca.models.lookup import look_up
+    from nca.models.providers import read_models
+
+    about = "endpoint" if wanted else "model"
+    advice = "Check that it is running and the address (model.api_base, OPENAI_API_BASE)"
+    advice += "." if wanted else ", or name a model with -m."
+    try:
+        listed = read_models(f"{base.rstrip('/')}/models", api_key=key, seconds=_ENDPOINT_SECONDS)
+    except (OSError, HTTPException, ValueError) as error:
+        if refused := refused_encryption([error], base):
+            return Finding(about, "fail", *refused)
+        said = one_line(str(error) or type(error).__name__)
+        return Finding(about, "warn", f"{base} lists no models ({said}).", advice)
     if not listed:
-        advice = "Check that it is running and the address (model.api_base, OPENAI_API_BASE)"
-        advice += "." if wanted else ", or name a model with -m."
-        return Finding("endpoint" if wanted else "model", "warn", f"{base} lists no models.", advice)
+        return Finding(about, "warn", f"{base} lists no models.", advice)
     if not wanted:
         return Finding("model", "ok", f"{base} offers {', '.join(listed[:5])}")
     try:

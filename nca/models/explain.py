@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from nca.errors import ModelNotFound, ModelUnavailable, ProviderError, ProviderFailure
 from nca.humanize import one_line
-from nca.models import failures
+from nca.models import certificates, failures
 from nca.models.error_details import ErrorDetails, causes, read_error
 from nca.models.failure_rules import codes
 from nca.models.failures import MAX_TEXT_CHARS, PassingFailure, classify_provider_error, is_quota
@@ -18,8 +18,6 @@ from nca.models.redirects import RedirectRefused
 
 _UNREACHABLE = frozenset({"ConnectError", "ConnectTimeout", "ConnectionRefusedError", "ProxyError", "gaierror"})
 """No connection was made. litellm's APIConnectionError is not listed: litellm uses it for every unknown error."""
-_CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
-"""Variables of the environment that name certificates; HTTP libraries read them."""
 _RATE_WORDS = re.compile(r"\brate\b|per[ -]minute|throttl|too many", re.IGNORECASE)
 _BY_ACTION = {
     "compact": ("The context does not fit {model}", "Run /compact in the chat and try again."),
@@ -63,6 +61,9 @@ def explain(error: BaseException, *, model: str = "", api_base: str = "") -> Pro
         if isinstance(cause, RedirectRefused):
             advice = "Set model.api_base to the address that is right."
             return ProviderError(f"{cause}; nca does not follow it with your conversation and key", advice=advice)
+    where = api_base or f"the provider of {model}"
+    if refused := certificates.refused_encryption(causes(error), where):
+        return ProviderError(refused[0], advice=refused[1])
     failure = classify_provider_error(error)
     at = f" at {api_base}" if api_base else ""
     if isinstance(error, EmptyAnswer) and failure.action == "fail" and not (details.statuses or is_quota(details)):
@@ -71,7 +72,6 @@ def explain(error: BaseException, *, model: str = "", api_base: str = "") -> Pro
     if "TooManyRedirects" in details.classes:
         return ProviderError(f"The server{at} redirects in a loop.", advice="Check model.api_base.", failure=failure)
     if details.classes & _UNREACHABLE and not [code for code in details.statuses if code != 500]:
-        where = api_base or f"the provider of {model}"
         if proxy := proxy_variable(api_base, os.environ):
             where += f" through the proxy of {proxy}"
         checked = f"the proxy ({proxy}), the address" if proxy else "the address"
@@ -85,7 +85,7 @@ def explain(error: BaseException, *, model: str = "", api_base: str = "") -> Pro
 def cannot_open(error: Exception, model: str, api_base: str) -> ProviderError:
     """The error for a client that cannot be made: of a proxy or a file of certificates that the environment names."""
     # An OSError is about a file.
-    names = _CERTIFICATES if isinstance(error, OSError) else (proxy_variable(api_base, os.environ),)
+    names = certificates.VARIABLES if isinstance(error, OSError) else (proxy_variable(api_base, os.environ),)
     named = " and ".join(name for name in names if os.environ.get(name))
     said = one_line(str(error).removesuffix("."), MAX_TEXT_CHARS)
     return ProviderError(

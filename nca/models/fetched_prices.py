@@ -19,7 +19,7 @@ from nca.config.paths import cache_dir
 from nca.errors import NcaError, UsageError
 from nca.humanize import counted
 from nca.models.providers import is_loopback
-from nca.models.redirects import RedirectRefused, refuse_elsewhere
+from nca.models.redirects import RedirectRefused, certificates_for, refuse_elsewhere
 
 CHATS = ("chat", "responses")
 """Modes of chat models. The windows of embedding, image and completion models mean something else."""
@@ -194,14 +194,15 @@ def _fetched(address: str) -> bytes:
     import httpx2
 
     received = bytearray()
-    client = httpx2.Client(
-        timeout=_SECONDS,
-        follow_redirects=True,
-        trust_env=not is_loopback(address),
-        # The address may hold a password or a token of a mirror.
-        event_hooks={"response": [refuse_elsewhere]},
-    )
     try:
+        client = httpx2.Client(
+            timeout=_SECONDS,
+            follow_redirects=True,
+            trust_env=not is_loopback(address),
+            verify=certificates_for(address),
+            # The address may hold a password or a token of a mirror.
+            event_hooks={"response": [refuse_elsewhere]},
+        )
         with client, client.stream("GET", address) as response:
             if response.status_code != 200:
                 raise RefreshFailed(f"{address} answered with status {response.status_code}; the price map stays.")

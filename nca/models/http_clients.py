@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable
 from typing import Any
 
 import httpx
 import openai
 
+from nca.models.certificates import named_certificates
 from nca.models.chat_endpoint import CONNECT_SECONDS
 from nca.models.providers import is_loopback
 from nca.models.redirects import certificates_for, refuse_elsewhere, refuse_elsewhere_async
@@ -46,20 +48,25 @@ class AnthropicClient:
     def __init__(self, total_seconds: float) -> None:
         from litellm.llms.custom_httpx.http_handler import AsyncHTTPHandler
 
-        self.client = AsyncHTTPHandler(timeout=_timeout(total_seconds))
+        self.client = AsyncHTTPHandler(timeout=_timeout(total_seconds), ssl_verify=named_certificates())
 
     async def close(self) -> None:
         await self.client.close()
 
 
 def guard_litellm() -> None:
-    """Give the hook to every HTTP client that litellm makes.
+    """Give the hook, and the certificates that the environment names, to every HTTP client that litellm makes.
 
     litellm takes a client from its caller for some providers only, and has no setting for the others.
     """
+    from litellm.llms.custom_httpx import http_handler
     from litellm.llms.custom_httpx.http_handler import AsyncHTTPHandler, HTTPHandler
+    from litellm.llms.openai import common_utils
     from litellm.llms.openai.common_utils import BaseOpenAILLM
 
+    http_handler.get_ssl_configuration = common_utils.get_ssl_configuration = _trusting(
+        http_handler.get_ssl_configuration
+    )
     for handler in (AsyncHTTPHandler, HTTPHandler):
         handler.create_client = _guarding(handler.create_client)
     for name in ("_get_async_http_client", "_get_sync_http_client"):
@@ -80,6 +87,17 @@ class _OpenAI(openai.AsyncOpenAI):
 
 def _timeout(total_seconds: float) -> httpx.Timeout:
     return httpx.Timeout(total_seconds, connect=min(CONNECT_SECONDS, total_seconds))
+
+
+def _trusting(configure: Callable[..., Any]) -> Callable[..., Any]:
+    """litellm reads SSL_CERT_FILE, but not SSL_CERT_DIR. Its own SSL_VERIFY stays in force."""
+
+    @functools.wraps(configure)
+    def configured(ssl_verify: Any = None) -> Any:
+        named = named_certificates() if ssl_verify is None and not os.environ.get("SSL_VERIFY") else None
+        return configure(ssl_verify) if named is None else named
+
+    return configured
 
 
 def _guarding(create: Callable[..., Any]) -> Callable[..., Any]:

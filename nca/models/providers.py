@@ -187,22 +187,35 @@ def find_servers(servers: Sequence[LocalServer] = LOCAL_SERVERS) -> list[Found]:
 
 def list_models(url: str, *, api_key: str = "", seconds: float = PROBE_SECONDS) -> tuple[str, ...]:
     """The chat models of an Ollama or OpenAI-compatible server; () if there is no valid answer in time."""
-    from http.client import HTTPConnection, HTTPException, HTTPSConnection
+    from http.client import HTTPException
 
-    parts = urlsplit(url)
-    kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
-    headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
     try:
-        connection = kind(parts.hostname or "", parts.port, timeout=seconds)
-        try:
-            connection.request("GET", parts.path, headers=headers)
-            response = connection.getresponse()
-            body = response.read(_MOST_BYTES) if response.status == 200 else b""
-        finally:
-            connection.close()
-        listed = json.loads(body) if body else {}
+        return read_models(url, api_key=api_key, seconds=seconds)
     except (OSError, HTTPException, ValueError):
         return ()
+
+
+def read_models(url: str, *, api_key: str = "", seconds: float = PROBE_SECONDS) -> tuple[str, ...]:
+    """See `list_models`. Raises OSError, HTTPException, and ValueError for an answer that is not valid."""
+    from http.client import HTTPConnection, HTTPSConnection
+
+    parts = urlsplit(url)
+    headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
+    if parts.scheme == "https":
+        from nca.models.certificates import certificates
+
+        connection: HTTPConnection = HTTPSConnection(
+            parts.hostname or "", parts.port, timeout=seconds, context=certificates()
+        )
+    else:
+        connection = HTTPConnection(parts.hostname or "", parts.port, timeout=seconds)
+    try:
+        connection.request("GET", parts.path, headers=headers)
+        response = connection.getresponse()
+        body = response.read(_MOST_BYTES) if response.status == 200 else b""
+    finally:
+        connection.close()
+    listed = json.loads(body) if body else {}
     rows = (listed.get("models") or listed.get("data") or []) if isinstance(listed, dict) else []
     names = [str(row.get("id") or row.get("name") or "") for row in rows if isinstance(row, dict)]
     return tuple(name for name in names if name and "embed" not in name.lower())

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from nca.models.certificates import named_certificates
 from nca.models.providers import is_loopback
 
 if TYPE_CHECKING:
@@ -83,13 +84,15 @@ def refuse_elsewhere(response: Any) -> None:
 
 
 def certificates_for(api_base: str) -> ssl.SSLContext | bool:
-    """What a client that refuses redirects elsewhere checks an endpoint's certificate with; True: what the system has.
+    """What a client that refuses redirects elsewhere checks an endpoint's certificate with. Raises OSError.
 
-    To read that takes up to 0.03 s. An endpoint without encryption on this machine, where no proxy is asked either,
-    never leads to one with it: there nothing is read, and a certificate would be refused.
+    True: what its library knows of the system. To read that takes up to 0.03 s. An endpoint without encryption on this
+    machine, where no proxy is asked either, never leads to one with it: there nothing is read, and a certificate would
+    be refused.
     """
     if not is_loopback(api_base) or urlsplit(api_base).scheme != "http":
-        return True
+        named = named_certificates()
+        return True if named is None else named
     import ssl
 
     return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import ssl
 import sys
 import threading
 from collections import Counter
@@ -38,9 +39,10 @@ class LoopbackProvider:
     requests     every request body, in order
     violations   one line for each rule that a request broke
     closing      set when the server stops
+    tls          encrypts the connections; None: they are plain
     """
 
-    def __init__(self, handler: type[LoopbackHandler], *, port: int = 0) -> None:
+    def __init__(self, handler: type[LoopbackHandler], *, port: int = 0, tls: ssl.SSLContext | None = None) -> None:
         self.requests: list[dict[str, Any]] = []
         self.violations: list[str] = []
         self.closing = threading.Event()
@@ -48,6 +50,9 @@ class LoopbackProvider:
         self._lock = threading.Lock()
         self._server = _Server(("127.0.0.1", port), handler)
         self._server.provider = self
+        self._scheme = "https" if tls else "http"
+        if tls is not None:
+            self._server.socket = tls.wrap_socket(self._server.socket, server_side=True)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
 
     @property
@@ -57,7 +62,7 @@ class LoopbackProvider:
     @property
     def url(self) -> str:
         """The server's address."""
-        return f"http://127.0.0.1:{self.port}"
+        return f"{self._scheme}://127.0.0.1:{self.port}"
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -136,6 +141,7 @@ class Provider(LoopbackProvider):
     faults          more faults by the model's name, besides those of nca.testing.faults
     api_key         any other key gets status 401; "" accepts all
     models          names that GET /v1/models lists
+    tls             encrypts the connections; `url` then begins with https
     """
 
     def __init__(
@@ -149,8 +155,9 @@ class Provider(LoopbackProvider):
         api_key: str = "",
         models: Sequence[str] = ("test-model",),
         port: int = 0,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
-        super().__init__(_Handler, port=port)
+        super().__init__(_Handler, port=port, tls=tls)
         self.script = script
         self.window_tokens = window_tokens
         self.token_seconds = token_seconds

@@ -24,13 +24,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from nca.humanize import one_line
+from nca.models.certificates import certificates
 from nca.models.redirects import is_public, origin_of
 from nca.tools.programs import python_command, started
 from nca.tools.tool import Approval, Permission, ToolError, ToolOutcome, TypedTool
 
 if TYPE_CHECKING:
-    import ssl
-
     import httpx2
 
 
@@ -87,7 +86,7 @@ class FetchUrl(TypedTool):
                 page, target = await self._follow(_parsed(url))
         except TimeoutError:
             raise ToolError(f"no answer within {self.deadline_seconds:g} seconds") from None
-        except httpx2.HTTPError as error:
+        except (httpx2.HTTPError, OSError) as error:
             raise ToolError(f"the page could not be fetched ({str(error) or type(error).__name__})") from error
         if target is not None:
             said = f"[{page.address} redirects to {_ascii(target)}; fetch that address if you want it]"
@@ -129,7 +128,7 @@ class FetchUrl(TypedTool):
         limits = httpx2.Timeout(_READ_SECONDS, connect=_CONNECT_SECONDS)
         # trust_env=False: no proxy, no .netrc.
         async with httpx2.AsyncClient(
-            trust_env=False, follow_redirects=False, timeout=limits, verify=_certificates()
+            trust_env=False, follow_redirects=False, timeout=limits, verify=certificates()
         ) as client:
             *others, last = addresses[:_TRIED_ADDRESSES]
             for address in others:
@@ -237,15 +236,6 @@ async def _body(response: httpx2.Response) -> tuple[bytes, bool]:
         if len(body) > MAX_FETCHED_BYTES:
             return bytes(body[:MAX_FETCHED_BYTES]), True
     return bytes(body), False
-
-
-def _certificates() -> ssl.SSLContext:
-    """certifi's certificates, which come with httpx2, and the system's, which may include a company's own."""
-    import httpx2
-
-    context = httpx2.create_ssl_context(trust_env=False)
-    context.load_default_certs()
-    return context
 
 
 async def _outcome(page: _Page) -> ToolOutcome:

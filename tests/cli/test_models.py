@@ -20,6 +20,7 @@ from nca.models.embedded.known import QWEN, SMOLLM
 from nca.models.providers import PROVIDERS
 from nca.sessions import Store
 from nca.testing.provider import Provider
+from tests.models.tls import own_certificate
 from tests.testing.forked_tty import ForkedTty
 
 REPOSITORY = Path(__file__).parents[2]
@@ -173,6 +174,23 @@ def test_doctor_asks_the_endpoint_of_a_named_model_too(home: Path, monkeypatch: 
     found = findings("--probe")
     assert found["endpoint"]["status"] == "warn"
     assert "lists no models" in found["endpoint"]["detail"]
+
+
+def test_doctor_says_that_a_certificate_is_refused_as_the_chat_does(
+    home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in ("SSL_CERT_FILE", "SSL_CERT_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    own = own_certificate(tmp_path)
+    with Provider(models=("one",), tls=own.server) as provider:
+        monkeypatch.setenv("NCA_MODEL__API_BASE", provider.url)
+        monkeypatch.setenv("NCA_MODEL__NAME", "openai/one")
+        found = findings("--probe")["endpoint"]
+        assert found["status"] == "fail"
+        assert found["detail"] == f"The certificate of {provider.url} is not trusted: self-signed certificate."
+        assert found["advice"] == "SSL_CERT_FILE=FILE names a file of certificates to trust."
+        monkeypatch.setenv("SSL_CERT_FILE", str(own.file))
+        assert findings("--probe")["endpoint"]["status"] == "ok"
 
 
 def test_doctor_fails_on_broken_settings(home: Path) -> None:

@@ -13,6 +13,7 @@ import pytest
 from nca.config.schema import ModelSettings
 from nca.errors import ProviderError
 from nca.models.catalog import describe
+from nca.models.certificates import VARIABLES
 from nca.models.client import ModelRequest, ProviderModel
 from nca.models.litellm_import import warm
 from nca.models.redirects import RedirectRefused, certificates_for, refuse_elsewhere, refuse_inward
@@ -180,7 +181,9 @@ def test_a_download_may_come_from_another_public_server_and_from_the_mirrors_own
 
 
 @pytest.mark.parametrize("api_base", ["https://127.0.0.1:1/v1", "http://example.com/v1", "", "https://example.com"])
-def test_a_certificate_is_checked_with_what_the_system_knows(api_base: str) -> None:
+def test_a_certificate_is_checked_with_what_the_system_knows(api_base: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in VARIABLES:
+        monkeypatch.delenv(name, raising=False)
     assert certificates_for(api_base) is True
 
 

@@ -23,6 +23,7 @@ from nca import process_groups
 from nca.config.servers import McpServer
 from nca.humanize import one_line
 from nca.messages import clean_text
+from nca.models.certificates import certificates
 from nca.tools.programs import command_environment
 from nca.tools.shell.process import has_ended
 from nca.tools.tool import ToolError, reason_of
@@ -238,7 +239,7 @@ async def connect_web(
     timeout = httpx2.Timeout(timeout_seconds, read=None)
     async with (
         httpx2.AsyncClient(
-            headers=dict(headers), timeout=timeout, auth=auth, event_hooks={"response": [bound]}
+            headers=dict(headers), timeout=timeout, auth=auth, verify=certificates(), event_hooks={"response": [bound]}
         ) as client,
         streamable_http_client(url, http_client=client, max_sse_event_size=MAX_MESSAGE_BYTES) as streams,
     ):
