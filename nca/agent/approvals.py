@@ -1,14 +1,13 @@
 """Approve or refuse a tool call: by the permission mode, by the permission rules, or by asking the person.
 
 The first of these that decides wins: the mode, if it denies · a rule that denies · nca's own files, which are never
-written · a rule that asks · the mode and the rules that allow · the person. Each call is decided again, from what it
-would do.
+written · a rule or hook that asks · the mode and the rules that allow · the person. Each call is decided again, from
+what it would do.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -18,6 +17,7 @@ from typing import Literal
 import msgspec
 
 from nca.agent.hooks import Ruling
+from nca.agent.sandbox_notices import SandboxNotices
 from nca.agent.state import SessionState
 from nca.agent.window import Window
 from nca.config.paths import FILE_NAME, PROJECT_FOLDER, data_dir, user_config_file
@@ -30,7 +30,6 @@ from nca.tools.files.workspace import why_asked
 from nca.tools.mcp.forms import Field
 from nca.tools.mcp.requests import Filled
 from nca.tools.permissions import about, decide, matching, refusal
-from nca.tools.programs import is_available
 from nca.tools.tool import Approval, Permission, ToolError, ToolOutcome
 from nca.tools.toolbox import Toolbox, failed
 from nca.words import Words
@@ -118,7 +117,7 @@ class Approvals:
         self.session_rules: list[PermissionRule] = []
         self._state, self._directory, self._emit = state, directory.resolve(), emit
         self._reading = state.reading(directory)
-        self._sandbox = _SandboxNotices(state, self._directory, emit)
+        self._sandbox = SandboxNotices(state, self._directory, emit)
         self.one_at_a_time = asyncio.Lock()
 
     @property
@@ -154,12 +153,11 @@ class Approvals:
         if needed != "read" and approval.path and _is_own(Path(approval.path)):
             return refused(OWN_FILES.format(path=approval.path))
         reasons = await self._why_a_rule_asks(ask, call, needed, approval, toolbox)
-        is_by_rule = bool(reasons)
-        reasons += [ruling.reason] if ruling is not None and by_hook == "ask" else []
-        if is_by_rule or by_hook == "ask":
+        reasons += [_why_a_hook_asks(ruling)] if ruling is not None and by_hook == "ask" else []
+        if reasons:
             approval = replace(approval, warning=" ".join(filter(None, (approval.warning, *reasons))))
             async with self.one_at_a_time:
-                return await self._ask(call, needed, approval, toolbox.describe(call), is_by_rule=is_by_rule)
+                return await self._ask(call, needed, approval, toolbox.describe(call), is_by_person=True)
         is_clear = approval.path or approval.subject or approval.is_parsed
         hidden = [] if is_clear else [rule for rule in (*deny, *ask) if not rule.is_for_all]
         if is_unclear := bool(hidden):
@@ -236,18 +234,19 @@ class Approvals:
         approval: Approval,
         summary: str,
         *,
-        is_by_rule: bool = False,
+        is_by_person: bool = False,
         is_unclear: bool = False,
     ) -> ToolOutcome | None:
-        """is_by_rule: a rule asks about each such call; is_unclear: one may deny it. The answer makes no rule then."""
-        rules = [] if is_by_rule or is_unclear or approval.is_masked else self._rules(call, approval)
+        """The answer makes no rule for two: is_by_person, a rule or hook asks about each such call; is_unclear, a rule
+        may deny it."""
+        rules = [] if is_by_person or is_unclear or approval.is_masked else self._rules(call, approval)
         subject = "; ".join(rule.subject for rule in rules)
         shown = approval.path, approval.command, approval.diff, approval.warning
         asked = ApprovalAsked(call.id, call.name, needed, summary, *shown, subject, approval.directory)
-        allowed_by = "subject" if rules else "person" if is_by_rule else "mode" if approval.is_masked else "tool"
+        allowed_by = "subject" if rules else "person" if is_by_person else "mode" if approval.is_masked else "tool"
         subjects = tuple(rule.subject for rule in rules) if len(rules) > 1 else ()
-        if is_unclear and not approval.is_masked:
-            allowed_by, subjects = "text", (approval.command,)
+        if is_unclear:
+            allowed_by, subjects = ("person", ()) if approval.is_masked else ("text", (approval.command,))
         asked = msgspec.structs.replace(asked, subjects=subjects, allowed_by=allowed_by)
         if approval.directory:
             await self._sandbox.before_command(is_asked=True)
@@ -255,7 +254,7 @@ class Approvals:
         if answer.choice == "unanswered":
             self.unanswered.append(asked)
             self._emit(ApprovalGiven(call.id, call.name, "unanswered"))
-            why = f" {approval.warning}" if is_by_rule or is_unclear else ""
+            why = f" {approval.warning}" if is_by_person or is_unclear else ""
             return refused(f"{refusal(self.mode, needed, 'ask')}{why}")
         is_denied = answer.choice == "deny" or (answer.choice != "once" and not subject)
         self._emit(ApprovalGiven(call.id, call.name, "denied" if is_denied else answer.choice, answer.word))  # type: ignore[arg-type]
@@ -333,6 +332,11 @@ def _about(approval: Approval) -> set[str]:
     return {name for name in named if name and not Path(name).is_absolute()}
 
 
+def _why_a_hook_asks(ruling: Ruling) -> str:
+    """A line for the person, and for the model if nobody can be asked."""
+    return f"A hook asks about it: {f'{ruling.reason} ({ruling.by})' if ruling.reason else ruling.by}."
+
+
 def _is_own(path: Path) -> bool:
     """Whether the path is, or would be, a settings or data file of nca."""
     own = user_config_file(os.environ).resolve(), data_dir(os.environ).resolve()
@@ -368,45 +372,3 @@ class SavedRules:
         remove_rule(user_config_file(os.environ), name, rule)
         rest = [one for one in loaded.value(name) if one != rule]
         self._window.use(loaded.with_value(name, rest, loaded.origin(name)), self._window.facts)
-
-
-_TURN_ON = "/config tools.sandbox bwrap turns it on in this chat, nca config set --user tools.sandbox bwrap for good."
-OFFER = (
-    "Commands can run in a sandbox on this machine: they could change only this project, and reach neither the network"
-    f" nor your keys. {_TURN_ON} nca says this once."
-)
-WITHOUT = "In the mode auto, commands run unasked and without a sandbox: they can do all that you can."
-_MARK = "sandbox-offered"
-
-
-class _SandboxNotices:
-    """Says that commands run without a sandbox: as an offer, once for good; in the mode `auto`, once in each chat.
-
-    `root` is the project; its programs are not trusted as the sandbox.
-    """
-
-    def __init__(self, state: SessionState, root: Path, emit: Listener) -> None:
-        self._state = state
-        self._root = root
-        self._emit = emit
-        self._is_done = {True: False, False: False}
-
-    async def before_command(self, *, is_asked: bool) -> None:
-        """A command is about to be asked about, or to run unasked."""
-        if self._is_done[is_asked] or self._state.settings.tools.sandbox != "off":
-            return
-        self._is_done[is_asked] = True
-        if is_asked and (self._state.loaded.origin("tools.sandbox") != "default" or _mark().exists()):
-            return
-        can_have = await asyncio.to_thread(is_available, os.environ.get("PATH", ""), self._root)
-        if not is_asked:
-            self._emit(Notice(f"{WITHOUT} There is one: {_TURN_ON}" if can_have else WITHOUT, is_usual=True))
-        elif can_have:
-            self._emit(Notice(OFFER))
-            with contextlib.suppress(OSError):  # then it is said again
-                _mark().parent.mkdir(parents=True, exist_ok=True)
-                _mark().touch()
-
-
-def _mark() -> Path:
-    return data_dir(os.environ) / _MARK

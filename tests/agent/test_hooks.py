@@ -196,8 +196,18 @@ def test_a_hook_can_have_the_person_asked_even_where_the_mode_allows(room: Room)
     hooks = [{"event": "PreToolUse", "command": asks}]
     room.person.choice = "deny"
     room.run(hooks, call("read_file", path="a.txt"), "Done.", settings={"agent.permission": "auto"})
-    assert room.person.asked[0].warning == "It is private."
+    (asked,) = room.person.asked
+    assert asked.warning == f"A hook asks about it: It is private. (PreToolUse: {asks})."
     assert "the person said no" in room.results[0]
+
+
+def test_no_rule_answers_a_hook_that_asks_so_none_is_offered(room: Room) -> None:
+    hooks = [{"event": "PreToolUse", "command": room.script("ask.py", decides("ask"))}]
+    room.person.choice = "always"
+    room.run(hooks, call("shell", command="touch made"), "Done.", settings={"permissions.allow": [{"tool": "*"}]})
+    (asked,) = room.person.asked
+    assert (asked.subject, asked.allowed_by) == ("", "person")
+    assert not (room.path / "made").exists()
 
 
 def test_a_hook_can_change_the_input_and_the_person_sees_the_change(room: Room) -> None:

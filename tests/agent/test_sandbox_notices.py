@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from nca.agent.approvals import OFFER, WITHOUT, Approvals, Nobody, SavedRules
+from nca.agent.approvals import Approvals, Nobody, SavedRules
+from nca.agent.sandbox_notices import OFFER, WITHOUT
 from nca.config.loaded import defaults
 from nca.config.schema import ToolSettings
 from nca.config.tables import PermissionRule

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Iterator
 from functools import partial
@@ -107,6 +108,23 @@ def test_no_rule_is_named_where_a_rule_asks_about_each_call(provider: Provider, 
     calling(provider, WRITE)
     said = run(provider, tmp_path, "Do it", cwd=tmp_path / "project").stderr
     assert "Only a person can allow it, in a chat at a terminal." in said
+
+
+def test_a_hook_that_asks_is_named_with_its_reason_and_nothing_that_was_passed(
+    provider: Provider, tmp_path: Path
+) -> None:
+    decides = {"permissionDecision": "ask", "permissionDecisionReason": "It is dangerous."}
+    (tmp_path / "answer.json").write_text(json.dumps({"hookSpecificOutput": decides}))
+    (tmp_path / "nca").mkdir()
+    (tmp_path / "nca" / "config.toml").write_text('[[hooks]]\nevent = "PreToolUse"\ncommand = "cat answer.json"\n')
+    calling(provider, WRITE)
+    passed = ("--permission", "auto", "--allow", "*")
+    done = run(provider, tmp_path, "Do it", *passed)
+    assert done.returncode == 1
+    assert "A hook asks about it: It is dangerous. (PreToolUse: cat answer.json). Only a person can" in done.stderr
+    assert "--allow" not in done.stderr
+    assert "--permission" not in done.stderr
+    assert "It is dangerous." in str(provider.requests[-1]["messages"]), "the model knows why, too"
 
 
 @pytest.mark.parametrize(
