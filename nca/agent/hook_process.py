@@ -24,8 +24,8 @@ from typing import Any, Literal
 from nca.agent.fallbacks import Fallbacks
 from nca.agent.spending import ask_beside
 from nca.agent.window import Window
-from nca.config.claude_permissions import TOOLS
 from nca.config.hooks import Hook
+from nca.config.tables import TOOLS
 from nca.context.admission import Limits
 from nca.context.history import History
 from nca.errors import NcaError

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 from nca.agent.state import SessionState
+from nca.config.document import shown_name
+from nca.config.loaded import LoadedSettings
 from nca.config.paths import data_dir, user_config_file
 from nca.context.budget import Budget
 from nca.context.file_reads import NOT_RUN
 from nca.context.parts import split
 from nca.context.tokens import entry_tokens
+from nca.errors import ConfigError
 from nca.messages import Entry
 from nca.models.catalog import ModelFacts
 from nca.tools.mcp.tool import server_of
@@ -91,6 +96,24 @@ def offered(toolbox: Toolbox, facts: ModelFacts, budget: Budget, off: Collection
         # A job that nobody can ask about later is not begun.
         chosen["shell"] = _without_parameter(chosen["shell"], "background")
     return [toolbox.simple(name) if facts.is_small and name in _SIMPLE else one for name, one in chosen.items()]
+
+
+def check_names(loaded: LoadedSettings, toolbox: Toolbox) -> None:
+    """Raise ConfigError for a name of a tool that there is not, where it was to keep the model from something.
+
+    Tools of MCP servers are not known before the servers are.
+    """
+    settings, names = loaded.settings, {*OWN_TOOLS, *toolbox.names}
+    rules = {key: getattr(settings.permissions, key) for key in ("deny", "ask")}
+    named = {"tools.off": settings.tools.off} | {
+        f"permissions.{key}": [rule.tool for rule in found if not rule.origin] for key, found in rules.items()
+    }
+    for key, found in named.items():
+        for one in found:
+            if not one.startswith("mcp__") and not any(fnmatchcase(name, one) for name in names):
+                near = difflib.get_close_matches(one.lower()[:80], names, n=1)
+                hint = f"Did you mean {near[0]}?" if near else f"Valid: {', '.join(sorted(names))}, mcp__SERVER__TOOL."
+                raise ConfigError(f"{loaded.origin(key)}: {key}: there is no tool {shown_name(one)}.", advice=hint)
 
 
 def _without_parameter(definition: dict[str, Any], name: str) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from nca.agent.instructions import PromptOf, SystemPrompt
 from nca.agent.state import SessionState
-from nca.agent.tool_selection import OWN_TOOLS, offered
+from nca.agent.tool_selection import check_names, offered
 from nca.config.loaded import LoadedSettings
 from nca.config.schema import ContextSettings, Settings
 from nca.context.budget import Budget, Measurement
@@ -41,7 +41,8 @@ class Window:
     """The contents of the next request, and its budget."""
 
     def __init__(self, state: SessionState, toolbox: Toolbox, prompt_of: PromptOf) -> None:
-        """Raises ConfigError if the file of a section of the system prompt cannot be used."""
+        """Raises ConfigError if the file of a section of the system prompt cannot be used, or as `use` does."""
+        check_names(state.loaded, toolbox)
         self.state = state
         self._toolbox = toolbox
         self._prompt_of = prompt_of
@@ -52,7 +53,11 @@ class Window:
         self._take_model(prompt_of(state.settings, state.facts))
 
     def use(self, loaded: LoadedSettings, facts: ModelFacts) -> None:
-        """Take other settings or another model. Raises ConfigError if they leave no budget; then nothing changed."""
+        """Take other settings or another model.
+
+        Raises ConfigError if they leave no budget, or deny a tool that there is not; then nothing changed.
+        """
+        check_names(loaded, self._toolbox)
         prompt = self._prompt_of(loaded.for_model(facts.name).settings, facts)
         self.state.use(loaded, facts)
         self._take_model(prompt)
@@ -228,9 +233,6 @@ class Window:
             )
         if self.state.way_out:
             yield self.state.way_out
-        names = {*OWN_TOOLS, *self._toolbox.names}
-        if unknown := [one for one in self.settings.tools.unknown(names) if not one.startswith("mcp__")]:
-            yield f"tools.off names no tool: {', '.join(unknown)}. Valid: {', '.join(sorted(names))}."
         if self.settings.model.reasoning not in ("auto", "off") and not self.facts.can_reason:
             yield f"model.reasoning has no effect: {self.facts.name} does not reason."
         if refusal := self.provider_side_refusal:

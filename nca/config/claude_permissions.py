@@ -23,25 +23,11 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from nca.config.document import read_json, shown_name, shown_path
-from nca.config.tables import PermissionRule, is_file_pattern
+from nca.config.tables import TOOLS, PermissionRule, is_file_pattern
 from nca.errors import ConfigError
 from nca.humanize import counted, some_of
 
 FILES = (".claude/settings.json", ".claude/settings.local.json")
-TOOLS: Mapping[str, str] = {
-    "Bash": "shell",
-    "Read": "read_file",
-    "Write": "write_file",
-    "Edit": "edit_file",
-    "Grep": "grep",
-    "Glob": "glob",
-    "LS": "list_directory",
-    "WebFetch": "fetch_url",
-    "TodoWrite": "todo",
-    "Task": "task",
-    "Skill": "skill",
-}
-"""nca's tools by Claude Code's names for them."""
 
 
 def claude_files(folder: Path, notes: list[str]) -> Iterator[tuple[Path, dict[str, Any]]]:

@@ -10,9 +10,9 @@ import re
 import shlex
 from collections.abc import Collection
 
-from nca.config.claude_permissions import TOOLS, allowing
+from nca.config.claude_permissions import allowing
 from nca.config.document import shown_name
-from nca.config.tables import PermissionRule
+from nca.config.tables import TOOLS, PermissionRule
 from nca.errors import UsageError
 
 OPTION = "--allow"

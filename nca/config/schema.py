@@ -5,7 +5,7 @@ The one source for the TOML files, the environment, `/config`, its completion, t
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import fields
 from fnmatch import fnmatchcase
 from functools import cache
@@ -13,12 +13,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from nca.config import value_types as types
-from nca.config.claude_permissions import TOOLS
 from nca.config.extensions import STAGES, stage_names
 from nca.config.harmless import Harmless, harmless_settings
 from nca.config.hooks import Hook, hook_tables
 from nca.config.servers import McpServer, named_servers
-from nca.config.tables import Injection, PermissionRule, Section, exact_rules, status_format, tables
+from nca.config.tables import TOOLS, Injection, PermissionRule, Section, exact_rules, status_format, tables
 from nca.config.value_types import Table, ValueType, setting, table
 
 INFO_THRESHOLD = 0.60
@@ -140,10 +139,6 @@ class ToolSettings(Table):
     def is_off(self, name: str) -> bool:
         """Whether the model does not get this tool: `off` has its name, or one with `*` that fits."""
         return any(fnmatchcase(name, one) for one in self.off)
-
-    def unknown(self, names: Collection[str]) -> list[str]:
-        """What is `off` and is none of these tools."""
-        return [one for one in self.off if not any(fnmatchcase(name, one) for name in names)]
 
 
 class RewindSettings(Table):

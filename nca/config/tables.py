@@ -46,6 +46,22 @@ class Section(Row):
         return f"{self.label} ({self.file or 'text'}, priority {self.priority})"
 
 
+TOOLS: Mapping[str, str] = {
+    "Bash": "shell",
+    "Read": "read_file",
+    "Write": "write_file",
+    "Edit": "edit_file",
+    "Grep": "grep",
+    "Glob": "glob",
+    "LS": "list_directory",
+    "WebFetch": "fetch_url",
+    "TodoWrite": "todo",
+    "Task": "task",
+    "Skill": "skill",
+}
+"""nca's tools by Claude Code's names for them."""
+
+
 class Injection(Row):
     """A reminder that is sent with the user's message when due, like Neuron's InjectionTrigger."""
 
@@ -69,6 +85,17 @@ class Injection(Row):
         return f"from {when} on: {self.text}"
 
 
+def tool_name() -> ValueType:
+    """The name of a tool; one of Claude Code's stands for nca's."""
+    base = types.one_line()
+
+    def read(value: Any) -> str:
+        name: str = base.read(value)
+        return TOOLS.get(name, name)
+
+    return base._replace(read=read)
+
+
 class PermissionRule(Row):
     """Tool calls to allow, ask about or deny: a tool and its subject, with `/**` as the only pattern.
 
@@ -81,7 +108,7 @@ class PermissionRule(Row):
 
     EXAMPLE: ClassVar[tuple[str, ...]] = ('tool = "edit_file"', 'subject = "src/**"', 'directory = "/home/me/project"')
 
-    tool: str = setting("", types.one_line())
+    tool: str = setting("", tool_name())
     subject: str = setting("", types.text())
     directory: str = setting("", types.text())
     paths: str = setting("", types.text())

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Annotated, Any, ClassVar, TypeVar
 
-from nca.config.claude_permissions import TOOLS
+from nca.config.tables import TOOLS
 from nca.humanize import counted
 from nca.messages import clean_text
 from nca.tools.files.workspace import shown

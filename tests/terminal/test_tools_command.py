@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from nca.config.tables import PermissionRule
-from nca.errors import UsageError
+from nca.errors import ConfigError, UsageError
 from nca.messages import Message, ToolCall, Usage
 from nca.models.client import Reply
 from tests.terminal.stage import a_stage
@@ -44,7 +44,7 @@ async def test_names_with_a_star_and_claude_codes_names_switch_off_and_others_ar
         def offered() -> set[str]:
             return {tool["function"]["name"] for tool in stage.conversation.model.requests[-1].tools}  # type: ignore[attr-defined]
 
-        await stage.command('/config tools.off ["Bash", "*_file", "shel"]')
+        await stage.command('/config tools.off ["Bash", "*_file"]')
         await stage.conversation.send("Hello")
         assert not {"shell", "read_file", "edit_file", "write_file"} & offered()
         assert "grep" in offered()
@@ -52,8 +52,21 @@ async def test_names_with_a_star_and_claude_codes_names_switch_off_and_others_ar
         await stage.conversation.send("Hello again")
         assert "read_file" in offered()
         assert not {"shell", "edit_file", "write_file"} & offered()
-    with a_stage(tmp_path, [], tools__off=["shel", "Bash"]) as stage:
-        assert "tools.off names no tool: shel. Valid: " in stage.take()
+        with pytest.raises(
+            ConfigError, match=r"set in this chat: tools.off: there is no tool shel. Did you mean shell\?"
+        ):
+            await stage.command('/config tools.off ["shel"]')
+
+
+@pytest.mark.parametrize("key", ["deny", "ask"])
+def test_a_rule_that_denies_or_asks_names_a_tool_that_there_is(tmp_path: Path, key: str) -> None:
+    """It denied nothing, in silence: a rule for Bash, the name that Claude Code has for it, among others."""
+    with pytest.raises(ConfigError, match=rf"the test: permissions.{key}: there is no tool shel. Did you mean shell\?"):
+        with a_stage(tmp_path, **{f"permissions__{key}": [{"tool": "shel", "subject": "rm"}]}):
+            pass
+    with a_stage(tmp_path, **{f"permissions__{key}": [{"tool": "Bash", "subject": "rm"}]}) as stage:
+        (rule,) = getattr(stage.conversation.loaded.settings.permissions, key)
+        assert rule.tool == "shell"
 
 
 async def test_columns_of_calls_are_there_once_there_are_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
