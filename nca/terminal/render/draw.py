@@ -89,7 +89,7 @@ class Draw:
         self._running = RunningCalls()
         self._notices = event_lines.Notices()
         self._asked: set[str] = set()
-        """Calls that the person was asked about. They have seen the change."""
+        """Calls that run and that the person was asked about. They have seen the change."""
         self._is_at_work = self._is_turn = False
         self._later: list[Callable[[], None]] = []
 
@@ -299,6 +299,7 @@ class Draw:
     def _on_tool_finished(self, event: ToolFinished) -> None:
         started = self._running.end(event.call_id)
         is_change = bool(event.diff) and event.call_id not in self._asked
+        self._asked.discard(event.call_id)
         # A task's own calls show in the status line only; its changes are printed.
         if is_change or not is_nested(event.call_id):
             mark, style = ("✗", "failure") if event.is_error else ("•", "quiet")
