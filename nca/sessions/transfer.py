@@ -313,7 +313,6 @@ def extend(session: Session, copy: SessionCopy) -> None:
             connection.execute(
                 "UPDATE sessions SET origin = ?, name = ? WHERE number = ?", (encode(origin), name, number)
             )
-        log.touch(connection, number, time.time())
 
 
 def has_gone_on(session: Session) -> bool:

@@ -87,6 +87,14 @@ def test_what_was_added_since_is_appended_with_its_compactions(store: Store, fil
     assert shown(store, third.info) == ["a", "b", "c walrus", "d", "e"]
 
 
+def test_one_that_has_grown_was_used_last(store: Store, file: Path) -> None:
+    first = imported(store, file, *START)
+    store.add(msgspec.structs.replace(store.copy_of(first.info.id)).with_info(origin=None, name="another"))
+    assert [info.name for info in store.list()] == ["another", ""]
+    second = imported(store, file, *START, user("u2", "a1", "c"))
+    assert store.list()[0].id == second.info.id == first.info.id
+
+
 def test_a_branch_that_was_left_since_is_aside(store: Store, file: Path) -> None:
     rows = [*START, user("u2", "a1", "wrong")]
     first = imported(store, file, *rows)
