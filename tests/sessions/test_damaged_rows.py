@@ -155,6 +155,18 @@ def test_an_index_that_lost_its_last_messages_is_noticed_and_mended(path: Path, 
         assert len(session.log.entries(1, 6)) == 6
 
 
+def test_one_that_cannot_be_opened_is_not_left_locked(path: Path) -> None:
+    with Store.open(path) as store, store.create(directory="/work", model="m") as session:
+        session.log.append([*said("Where?"), calling("a", "b"), result("a", "here"), result("b", "there")])
+        session_id = session.info.id
+    overwrite(path, "messages", b"5", "seq = 4", "seq")
+    with Store.open(path) as store:
+        for _ in range(2):
+            with pytest.raises(StoreDamaged, match="missing or in disorder"):
+                store.open_session(session_id)
+        assert not list(path.parent.glob("locks/*.lock"))
+
+
 def test_a_damaged_search_index_is_made_again(path: Path, compacted: str) -> None:
     with unnoticed(path), closing(apsw.Connection(str(path))) as connection:
         connection.execute("UPDATE passages_data SET block = zeroblob(40) WHERE id > 10")

@@ -76,6 +76,12 @@ def test_a_fork_from_a_message_has_what_was_there(store: Store, talk: Session) -
         assert (fork.views.current(), fork.views.current_id, fork.views.pins()) == (View(), 0, frozenset())
 
 
+def test_a_fork_has_each_pin_up_to_its_last_message(store: Store, talk: Session) -> None:
+    talk.views.pin(10)
+    copy = store.copy_of(talk.info.id)
+    assert [cut(copy, at).pins for at in (2, 3, 9, 10)] == [(), (3,), (3,), (3, 10)]
+
+
 def test_a_fork_never_parts_calls_from_their_results(store: Store, session: Session) -> None:
     session.log.append([*said("question"), calling("1", "2"), result("1"), result("2"), Message("assistant", "answer")])
     for at in (2, 3, 4):
