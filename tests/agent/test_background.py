@@ -143,6 +143,23 @@ async def test_one_that_saves_little_is_not_put_in_force(tmp_path: Path) -> None
     await conversation.close()
 
 
+async def test_after_one_that_saves_little_none_is_prepared_until_the_context_has_grown(tmp_path: Path) -> None:
+    events: list[Event] = []
+    settings = {"context.idle_threshold": 0.5, "context.target_ratio": 0.05}
+    conversation = opened(tmp_path, events, summary_or("Yes."), settings)
+    await conversation.send(LONG_ANSWER * 9)
+    conversation.context.pin(1)
+    await until_prepared(conversation, events)
+    await until_ready(conversation)
+    for number in range(3):
+        await conversation.send(f"And {number}?")
+        await until_ready(conversation)
+    assert [event.phase for event in compactions(events)] == ["starting", "skipped"]
+    await conversation.send(LONG_ANSWER * 2)
+    assert [event.phase for event in compactions(events)] == ["starting", "skipped", "starting"]
+    await conversation.close()
+
+
 async def test_what_is_said_meanwhile_stands_behind_it(tmp_path: Path) -> None:
     events: list[Event] = []
     model = SlowToSummarize(summary_or(LONG_ANSWER), MIDDLE)

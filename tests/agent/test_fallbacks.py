@@ -9,6 +9,7 @@ import pytest
 
 from nca.agent.conversation import Conversation
 from nca.agent.fallbacks import COOL_DOWN_SECONDS, Fallbacks
+from nca.agent.turn import RECOVERY_SHARES
 from nca.config.loaded import defaults
 from nca.errors import ConfigError, ModelNotFound, ModelUnavailable, ProviderError, ProviderFailure
 from nca.events import ContextCompaction, ErrorRaised, Event, Notice, RequestStarted
@@ -17,6 +18,7 @@ from nca.models.choose import open_model
 from nca.models.failures import PassingFailure
 from nca.models.model import Model
 from nca.sessions.store import Store
+from nca.testing.faults import Fault, error, once
 from nca.testing.provider import Provider
 from nca.testing.scripted import Answer, ScriptedModel, in_order
 
@@ -209,6 +211,28 @@ async def test_a_smaller_fallback_compacts_before_it_is_asked(tmp_path: Path) ->
     ]
     last = room.of(RequestStarted)[-1]
     assert last.used_tokens <= last.budget_tokens < 8_192
+
+
+async def test_one_that_takes_over_after_overflows_may_have_its_own(tmp_path: Path) -> None:
+    refuse, down = error(400, "It is too long.", code="context_length_exceeded"), error(500, "An error of its own.")
+    faults: dict[str, Fault] = {
+        "first": lambda exchange: (refuse if exchange.attempt <= len(RECOVERY_SHARES) else down)(exchange),
+        "second": once(refuse),
+    }
+    talk = [Answer(f"Answer {number}. " + "More of it, in many words. " * 500) for number in range(12)]
+    with Provider(in_order(*talk), faults=faults) as provider:
+        settings = {"model.summarizer": "none", "model.context_window": 128_000}
+        room = Room(tmp_path, provider, **{"model.fallbacks": ["openai/second"], **settings})
+        conversation = await room.open("openai/test-model")
+        for number in range(12):
+            await conversation.send(f"Question {number}")
+        await conversation.use_model(await open_model("openai/first", room.loaded, room.events.append))
+        room.events.clear()
+        finished = await conversation.send("And now?")
+        await conversation.close()
+    assert finished.reason == "answered"
+    asked = [event.model.removeprefix("openai/") for event in room.of(RequestStarted)]
+    assert asked == ["first"] * (len(RECOVERY_SHARES) + 1) + ["second"] * 2
 
 
 async def test_what_each_model_teaches_is_its_own(tmp_path: Path) -> None:

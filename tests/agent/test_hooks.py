@@ -338,6 +338,31 @@ def test_a_hook_ends_the_turn(room: Room) -> None:
     assert room.of(ErrorRaised)[0].message == "A hook ended the turn: It is late."
 
 
+def test_a_hook_that_ended_a_turn_does_not_end_the_next(room: Room) -> None:
+    answer = says(**{"continue": False, "stopReason": "It is late."})
+    ends = room.script("end.py", f"if 'first' in given['tool_input']['command']: {answer}")
+    replies: list[ScriptedReply] = [
+        call("shell", command="echo first"),
+        call("shell", "c2", command="echo second"),
+        "Done.",
+    ]
+
+    async def run() -> tuple[str, str]:
+        conversation = Conversation.open(
+            defaults().with_values({"hooks": [{"event": "PostToolUse", "command": ends}]}, "the test"),
+            store=room.store,
+            model=ScriptedModel(replies, facts=FACTS),
+            directory=room.path,
+            person=room.person,
+        )
+        first = await conversation.send("One.")
+        second = await conversation.send("Two.")
+        await conversation.close()
+        return first.reason, second.reason
+
+    assert asyncio.run(run()) == ("failed", "answered")
+
+
 def test_hooks_hear_of_a_question(room: Room) -> None:
     room.run(room.logs("Notification"), call("shell", command="touch made"), "Done.")
     assert [one["notification_type"] for one in room.logged] == ["permission_prompt"]

@@ -93,6 +93,17 @@ async def test_at_four_fifths_it_is_said_once(tmp_path: Path) -> None:
     await room.conversation.close()
 
 
+async def test_near_a_limit_that_was_raised_it_is_said_again(tmp_path: Path) -> None:
+    room = Room(tmp_path, *(costing(cost) for cost in (0.9, 0.1, 0.7)), limit=1.0)
+    await room.conversation.send("One")
+    room.conversation.set("session.max_cost", 2)
+    await room.conversation.send("Two")
+    assert room.notices() == ["This session has cost $0.90 of $1.00 (session.max_cost)."]
+    await room.conversation.send("Three")
+    assert room.notices()[1:] == ["This session has cost $1.70 of $2.00 (session.max_cost)."]
+    await room.conversation.close()
+
+
 async def test_without_a_limit_nothing_is_said(tmp_path: Path) -> None:
     room = Room(tmp_path, costing(500.0), costing(500.0), limit=0)
     await room.conversation.send("One")
