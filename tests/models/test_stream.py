@@ -79,6 +79,23 @@ async def test_the_setting_that_ran_out_is_named(count: int, settings: ModelSett
         await deadlines.next_piece(stream)
 
 
+async def test_a_trickle_that_never_stops_ends_at_the_limit_of_the_whole_answer() -> None:
+    async def trickle() -> AsyncIterator[str]:
+        for _ in range(2_000):
+            await asyncio.sleep(SHORT / 10)
+            yield "a piece"
+
+    deadlines = Deadlines(ModelSettings(idle_seconds=LONG, total_seconds=SHORT), "the model")
+    stream = trickle()
+
+    async def all_of_it() -> None:
+        while await deadlines.next_piece(stream):
+            pass
+
+    with pytest.raises(TimeoutError, match=r"took longer than 0\.01 seconds"):
+        await all_of_it()
+
+
 async def test_the_end_of_a_stream_is_none_and_a_timeout_of_its_own_passes() -> None:
     async def broken() -> AsyncIterator[str]:
         yield "a piece"

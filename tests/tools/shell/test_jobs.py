@@ -12,7 +12,7 @@ import pytest
 from nca.config.schema import ToolSettings
 from nca.context.admission import Limits
 from nca.file_history import Recorder
-from nca.tools.shell.jobs import MOST_KEPT, MOST_RUNNING, Job, Jobs
+from nca.tools.shell.jobs import MOST_KEPT, MOST_RUNNING, RECENT_BYTES, Job, Jobs
 from nca.tools.shell.runner import CommandRunner
 from nca.tools.shell.tool import JobTool, Shell
 from nca.tools.tool import ToolError, ToolOutcome
@@ -135,6 +135,18 @@ async def test_its_output_is_bounded_and_without_keys(setup: Setup) -> None:
     assert saved.read_text().startswith("a line of output\n")
     await setup.jobs.close()
     assert {one.suffix for one in (setup.root / "outputs").iterdir()} == {".txt"}
+
+
+async def test_a_line_that_does_not_end_is_told_as_far_as_it_has_come(setup: Setup) -> None:
+    os.mkfifo(setup.root / "gate")
+    told = (await setup.start("head -c 40000 /dev/zero | tr '\\0' x; cat gate")).text
+    await setup.until(1, "x" * RECENT_BYTES)
+    told += (await setup.tool.call(1)).text
+    assert "job 1 is running" in told
+    assert told.count("x") >= RECENT_BYTES // 2
+    (setup.root / "gate").write_text("\n")
+    told += (await setup.end(1)).text.partition("\n")[0]
+    assert told.count("x") == 40_000
 
 
 async def test_what_only_reads_runs_as_it_was_checked(setup: Setup) -> None:

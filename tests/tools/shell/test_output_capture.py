@@ -6,6 +6,7 @@ import re
 import stat
 import subprocess
 import sys
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from nca.redact import Redactor
 from nca.tools.shell.output_capture import (
     BEGINNING_BYTES,
     MOST_FILE_BYTES,
+    MOST_MEMORY_BYTES,
     NOTES_BYTES,
     NOTES_LINES,
     OutputCapture,
@@ -219,6 +221,20 @@ def test_an_endless_progress_bar_takes_no_room(tmp_path: Path) -> None:
         capture.feed(b"\r%d of 50000 packages are there" % number)
     output = capture.finish(lambda text: text)
     assert (output.text, output.saved) == ("49999 of 50000 packages are there", None)
+
+
+@pytest.mark.parametrize("piece", [b"x" * 1_999 + b"\n", b"x" * 2_000, b"\0" * 2_000])
+def test_however_much_comes_memory_stays_within_its_limit(piece: bytes) -> None:
+    tracemalloc.start()
+    try:
+        capture = OutputCapture(LIMITS, None)
+        for _ in range(5_000):
+            capture.feed(piece)
+        capture.finish(as_it_is)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < MOST_MEMORY_BYTES
 
 
 def test_bytes_that_are_no_text_are_all_kept() -> None:
