@@ -105,6 +105,16 @@ def test_what_is_wrong_with_the_setting_is_said(
         tty.sees(f"{said}\n{advice}")
 
 
+def test_after_one_that_cannot_be_started_ctrl_c_is_nca_s_again(tmp_path: Path) -> None:
+    with with_editor(tmp_path, "", VISUAL="/no/such/editor") as tty:
+        tty.line("/editor")
+        tty.sees("cannot be started")
+        tty.command("SLOW question")
+        tty.sees("The first piece.")
+        tty.send(CTRL_C)
+        tty.sees("Interrupted. The answer so far is kept.")
+
+
 @pytest.mark.parametrize("command", [EDIT, "/editor\r"])
 def test_an_ending_ends_the_editor_too(command: str, tmp_path: Path) -> None:
     with with_editor(tmp_path, f"echo $$ > {tmp_path}/pid; exec sleep 60") as tty:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from nca.terminal.panels.list_panel import BAR, Line, Listing, fitted_listing
+from nca.terminal.panels.list_panel import BAR, Line, Listing, ListPanel, fitted_listing
 
 TEXTS = st.text(st.sampled_from("ab 漢😀"), max_size=12)
 
@@ -37,3 +37,28 @@ def test_the_chosen_row_keeps_the_colour_of_its_bar() -> None:
     assert [(style, text.strip()) for style, text, *_ in fitted_listing(listing, 20, 3)] == [
         *(("class:chosen", "›"), ("class:chosen", "8"), (f"{BAR}conversation", "██"), ("class:chosen", "a message"))
     ]
+
+
+class _Names(ListPanel[str, str]):
+    """A list of names."""
+
+    def row(self, row: str, columns: int) -> Line:
+        return [("", row)]
+
+    def about(self, columns: int) -> list[Line]:
+        return []
+
+    def key_texts(self) -> list[str]:
+        return []
+
+    def enter(self) -> None:
+        self.end(self.chosen)
+
+
+def test_the_chosen_row_stays_chosen_whatever_was_searched_for_in_between() -> None:
+    panel = _Names()
+    panel.fill(["one", "two", "three"])
+    panel.move(1)
+    for found in (["two", "three"], [], [], ["one", "two", "three"]):
+        panel.fill(found)
+        assert panel.chosen == ("two" if found else None)
