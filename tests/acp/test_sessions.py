@@ -182,6 +182,8 @@ async def test_modes_are_the_permission_modes(desk: Desk) -> None:
     desk.provider.script = in_order(write, "Written.")
     await desk.ask(session, "Write it.")
     assert (desk.editor.asked, (desk.work / "new.txt").exists()) == ([], True)
+    await desk.ask(session, "/permissions ask")
+    assert [one.current_mode_id for one in desk.editor.of(session, "current_mode_update")] == ["accept-edits", "ask"]
     with pytest.raises(acp.RequestError, match="valid: ask, accept-edits, plan, auto"):
         await desk.agent.set_session_mode(session_id=session, mode_id="yolo")
 

@@ -103,6 +103,20 @@ def test_what_stands_in_the_summary_is_not_told_again(person: Running) -> None:
     assert "Write the report for Olu." in told
 
 
+def test_a_later_compaction_is_told_what_it_lost_itself(person: Running) -> None:
+    session = Session(person, (WORDS, "It stays.", "Write the report for Olu.", "Written."))
+    person.ask(session.event("PreCompact", trigger="auto"))
+    until(lambda: person.ask(session.event("SessionStart", source="compact"), takes=False))
+    session.compact(f"The user said: {WORDS}")
+    prompt = session.event("UserPromptSubmit", prompt="go on")
+    until(lambda: WORDS not in (told := person.ask(prompt, takes=False)) and told)
+    assert "Write the report for Olu." in person.ask(prompt)
+    session.say("user", {"type": "text", "text": "Greet Bea tomorrow."})
+    session.say("assistant", {"type": "text", "text": "I will."})
+    person.ask(session.event("PreCompact", trigger="auto"))
+    assert "Greet Bea tomorrow." in person.ask_until(session.event("SessionStart", source="compact"))
+
+
 def test_messages_that_come_while_the_agent_compacts_are_told(person: Running) -> None:
     session = Session(person)
     person.ask(session.event("PreCompact", trigger="auto"))

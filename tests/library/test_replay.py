@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from nca.config.loaded import LoadedSettings, defaults
+from nca.context.tokens import message_tokens
 from nca.library.replay import Replay, replay
 from nca.messages import Message
 from nca.wire import message_from_dict
@@ -66,6 +68,19 @@ def test_a_request_begins_as_the_one_before_until_a_compaction() -> None:
     found = replay([*messages, user("And?"), assistant("So.")], window(100_000))
     last = found.without.largest_tokens
     assert found.without.tokens - found.without.cached_tokens == last
+
+
+@pytest.mark.parametrize("tokens", [12_000, 16_000, 24_000])
+def test_what_two_requests_begin_with_alike_is_cached_also_over_a_compaction(tokens: int) -> None:
+    sent: list[list[Message]] = []
+    loaded = window(tokens, **{"model.name": "openai/gpt-4.1"})
+    found = replay(coding(), loaded, watch=lambda _, request: sent.append(list(request)))
+    assert found.compactions
+    sizes = [sum(map(message_tokens, request)) for request in sent]
+    fixed, rest = divmod(found.with_nca.tokens - sum(sizes), len(sent))
+    assert (fixed > 0, rest) == (True, 0), "a token of the model is one of ours"
+    alike = [takewhile(lambda pair: pair[0] == pair[1], zip(*two, strict=False)) for two in pairwise(sent)]
+    assert found.with_nca.cached_tokens == sum(fixed + sum(message_tokens(one) for one, _ in pairs) for pairs in alike)
 
 
 def test_settings_decide_as_in_the_chat() -> None:

@@ -87,6 +87,19 @@ def test_a_compaction_stands_where_it_was(name: str, tmp_path: Path) -> None:
     assert rest == []
 
 
+def test_claude_code_finds_nothing_before_a_compaction_by_the_parents_of_its_rows(tmp_path: Path) -> None:
+    rows = [json.loads(line) for line in written("claude", compacted(), tmp_path).file.read_text().splitlines()]
+    by_id = {row["uuid"]: row for row in rows if "uuid" in row}
+    newest = [row for row in rows if "uuid" in row][-1]
+    chain = [newest]
+    while chain[-1]["parentUuid"] is not None:
+        chain.append(by_id[chain[-1]["parentUuid"]])
+    assert chain[-1]["subtype"] == "compact_boundary"
+    assert chain[-2]["isCompactSummary"]
+    assert len(chain) == 2 + len(TALK) - SUMMARIZED
+    assert by_id[chain[-1]["logicalParentUuid"]]["message"]["content"][0]["text"] == TALK[SUMMARIZED - 1].content
+
+
 @pytest.mark.parametrize("name", AGENTS)
 def test_real_conversations_come_back_whole(name: str, tmp_path: Path) -> None:
     for number, talk in enumerate(real_talks()):
