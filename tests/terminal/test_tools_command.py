@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -52,19 +53,21 @@ async def test_names_with_a_star_and_claude_codes_names_switch_off_and_others_ar
         await stage.conversation.send("Hello again")
         assert "read_file" in offered()
         assert not {"shell", "edit_file", "write_file"} & offered()
-        with pytest.raises(
-            ConfigError, match=r"set in this chat: tools.off: there is no tool shel. Did you mean shell\?"
-        ):
+        with pytest.raises(ConfigError, match=r"this chat: tools.off: there is no tool shel. Did you mean shell\?"):
             await stage.command('/config tools.off ["shel"]')
 
 
 @pytest.mark.parametrize("key", ["deny", "ask"])
 def test_a_rule_that_denies_or_asks_names_a_tool_that_there_is(tmp_path: Path, key: str) -> None:
     """It denied nothing, in silence: a rule for Bash, the name that Claude Code has for it, among others."""
-    with pytest.raises(ConfigError, match=rf"the test: permissions.{key}: there is no tool shel. Did you mean shell\?"):
-        with a_stage(tmp_path, **{f"permissions__{key}": [{"tool": "shel", "subject": "rm"}]}):
-            pass
-    with a_stage(tmp_path, **{f"permissions__{key}": [{"tool": "Bash", "subject": "rm"}]}) as stage:
+    wrong: dict[str, Any] = {f"permissions__{key}": [{"tool": "shel", "subject": "rm"}]}
+    named = pytest.raises(
+        ConfigError, match=rf"the test: permissions.{key}: there is no tool shel. Did you mean shell\?"
+    )
+    with named, a_stage(tmp_path, **wrong):
+        pass
+    right: dict[str, Any] = {f"permissions__{key}": [{"tool": "Bash", "subject": "rm"}]}
+    with a_stage(tmp_path, **right) as stage:
         (rule,) = getattr(stage.conversation.loaded.settings.permissions, key)
         assert rule.tool == "shell"
 
