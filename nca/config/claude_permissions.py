@@ -29,6 +29,9 @@ from nca.humanize import counted, some_of
 
 FILES = (".claude/settings.json", ".claude/settings.local.json")
 
+UNKNOWN = "What it denies is not known, so nca asks about every call that does more than read; correct the file."
+"""A denial that cannot be read must not allow."""
+
 
 def claude_files(folder: Path, notes: list[str]) -> Iterator[tuple[Path, dict[str, Any]]]:
     """The files with their content below a project or the user's home that can be read; a note for each that cannot.
@@ -36,15 +39,20 @@ def claude_files(folder: Path, notes: list[str]) -> Iterator[tuple[Path, dict[st
     A file that is read twice gives the same note twice; it is shown once.
     """
     for path in (folder / name for name in FILES):
-        try:
-            data = read_json(path)
-        except ConfigError as error:
-            notes.append(f"{error} Its hooks and permissions do not hold; correct the file.")
-            continue
-        if isinstance(data, dict):
-            yield path, data
+        data, problem = _read(path)
+        if problem:
+            notes.append(f"{problem} {UNKNOWN}")
         else:
-            notes.append(f"{shown_path(path)}: it is not a JSON object. Its hooks and permissions do not hold.")
+            yield path, data
+
+
+def _read(path: Path) -> tuple[dict[str, Any], str]:
+    """A file's content, or why it cannot be read."""
+    try:
+        data = read_json(path)
+    except ConfigError as error:
+        return {}, f"{error} Its hooks do not run."
+    return (data, "") if isinstance(data, dict) else ({}, f"{shown_path(path)}: it is not a JSON object.")
 
 
 Decision = Literal["deny", "ask", "allow"]
@@ -101,38 +109,49 @@ def held_rules(
         is_own = folder == own
         may_allow = own_allow if is_own else projects_allow
         decisions = (*_STRICTER, _ALLOW) if may_allow else _STRICTER
-        for path, data in claude_files(folder, notes):
-            name = path.relative_to(folder).as_posix()
+        for name in FILES:
+            path = folder / name
+            data, problem = _read(path)
+            problems = [problem] if problem else []
             shown = f"~/{name}" if is_own else name
             base = path.parent if is_own else folder
             rules = [
                 allowing(written, shown, "" if is_own else str(folder))
                 if decision == "allow"
                 else restricting(decision, written, shown, base)
-                for decision, written in _written(data, decisions, shown_path(path), notes)
+                for decision, written in _written(data, decisions, shown_path(path), notes, problems)
             ]
+            notes += [f"{problem} {UNKNOWN}" for problem in dict.fromkeys(problems)]
             notes += _said(rules, shown)
-            found += rules
+            found += [*rules, *([_asking(shown)] if problems else [])]
     return tuple(found)
 
 
 def _written(
-    data: Mapping[str, object], decisions: Sequence[Decision], where: str, notes: list[str]
+    data: Mapping[str, object], decisions: Sequence[Decision], where: str, notes: list[str], problems: list[str]
 ) -> Iterator[tuple[Decision, str]]:
+    """The rules. Adds to `problems` where one that denies or asks cannot be read, to `notes` where one that allows."""
     permissions = data.get("permissions", {})
     if not isinstance(permissions, dict):
-        notes.append(f"{where}: permissions is not a JSON object, so none of them holds; correct the file.")
+        problems.append(f"{where}: permissions is not a JSON object.")
         return
     for decision in decisions:
-        entries = permissions.get(decision, [])
+        entries, what = permissions.get(decision, []), ""
         if not isinstance(entries, list):
-            notes.append(f"{where}: permissions.{decision} is not a list, so it does not hold; correct the file.")
-            continue
-        for entry in entries:
-            if isinstance(entry, str):
-                yield decision, entry
-            else:
-                notes.append(f"{where}: a rule of permissions.{decision} is not text, so it does not hold; correct it.")
+            entries, what = [], f"permissions.{decision} is not a list"
+        elif not all(isinstance(entry, str) for entry in entries):
+            what = f"a rule of permissions.{decision} is not text"
+        if what and decision == _ALLOW:
+            notes.append(f"{where}: {what}, so it does not hold; correct the file.")
+        elif what:
+            problems.append(f"{where}: {what}.")
+        yield from ((decision, entry) for entry in entries if isinstance(entry, str))
+
+
+def _asking(file: str) -> HeldRule:
+    """The rule that stands for those that cannot be read."""
+    rule = PermissionRule("*", for_changes=True, origin=f"{file} cannot be read whole, so what it denies is not known")
+    return HeldRule("ask", "rules that cannot be read", file, (("ask", rule),), is_exact=False)
 
 
 def restricting(decision: Decision, written: str, file: str, base: Path) -> HeldRule:

@@ -5,7 +5,6 @@ A project's file may come from anyone, so its size and nesting are limited, and 
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
@@ -13,6 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from nca.config.commented_json import NotJson, parsed
 from nca.errors import ConfigError
 from nca.safe_files import open_ordinary
 
@@ -124,12 +124,14 @@ def shown_value(value: Any) -> str:
 
 
 def read_json(path: Path) -> Any:
-    """The JSON of a settings file, {} if there is none. Raises ConfigError."""
+    """The JSON of a settings file, which may have comments; {} if there is none. Raises ConfigError."""
     raw = read_bytes(path)
     try:
-        return json.loads(raw.decode("utf-8-sig")) if raw is not None else {}
-    except (ValueError, RecursionError):
+        return parsed(raw.decode("utf-8-sig")) if raw is not None else {}
+    except UnicodeDecodeError:
         raise ConfigError(f"{shown_path(path)}: it is not JSON.") from None
+    except NotJson as reason:
+        raise ConfigError(f"{shown_path(path)}: {reason}.") from None
 
 
 def read_bytes(path: Path, most_bytes: int = MAX_BYTES) -> bytes | None:

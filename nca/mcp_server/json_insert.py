@@ -6,14 +6,12 @@ The text may have comments and commas after the last entry, as editors and openc
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from nca.config.commented_json import NotJson, parsed, without_comments, without_last_commas
 from nca.humanize import one_line
 
-_STRING_OR_COMMENT = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
-_LAST_COMMA = re.compile(r'"(?:[^"\\]|\\.)*"|[{\[]\s*,|,(?=\s*[}\]])', re.DOTALL)
 _BLANKS = " \t\r\n"
 _INDENT = "  "
 
@@ -40,14 +38,12 @@ class _Json:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.bare = _STRING_OR_COMMENT.sub(_without_comment, text.replace("\ufeff", " "))
-        self.plain = _LAST_COMMA.sub(lambda found: " " if found[0] == "," else found[0], self.bare)
+        self.bare = without_comments(text.replace("\ufeff", " "))
+        self.plain = without_last_commas(self.bare)
         try:
-            self.value = json.loads(self.plain, object_pairs_hook=_without_twins)
-        except RecursionError:
-            raise NotInsertable("it is not whole JSON") from None
-        except json.JSONDecodeError as error:
-            raise NotInsertable(_reason(text, error)) from None
+            self.value = parsed(self.plain, pairs=_without_twins)
+        except NotJson as reason:
+            raise NotInsertable(str(reason)) from None
         first = len(self.plain) - len(self.plain.lstrip(_BLANKS))
         self.root = _Part("", first, first, len(self.plain.rstrip(_BLANKS)))
 
@@ -78,25 +74,13 @@ class _Json:
         return place
 
 
-def _without_comment(found: re.Match[str]) -> str:
-    return found[0] if found[0].startswith('"') else " " * len(found[0])
-
-
 def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     value: dict[str, Any] = {}
     for key, one in pairs:
         if key in value:
-            raise NotInsertable(f"{one_line(key, 40)!r} is there twice")
+            raise NotJson(f"{one_line(key, 40)!r} is there twice")
         value[key] = one
     return value
-
-
-def _reason(text: str, error: json.JSONDecodeError) -> str:
-    if error.msg == "Extra data":
-        return "it is not one JSON value"
-    if error.msg != "Expecting value" or error.pos >= len(text.rstrip()):
-        return "it is not whole JSON"
-    return f"line {text.count(chr(10), 0, error.pos) + 1} is not JSON"
 
 
 def _is_empty(text: str) -> bool:

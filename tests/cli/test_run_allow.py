@@ -110,6 +110,23 @@ def test_no_rule_is_named_where_a_rule_asks_about_each_call(provider: Provider, 
     assert "Only a person can allow it, in a chat at a terminal." in said
 
 
+@pytest.mark.parametrize(
+    "text", ['{"permissions": {"deny": ["Bash(rm:*)"]}', '{"permissions": {"deny": "Bash(rm:*)"}}']
+)
+def test_nothing_runs_unasked_where_nobody_knows_what_is_denied(provider: Provider, tmp_path: Path, text: str) -> None:
+    settings = tmp_path / "project" / ".claude" / "settings.json"
+    settings.parent.mkdir(parents=True)
+    settings.write_text(text)
+    (tmp_path / "project" / "kept").write_text("what it says")
+    calling(provider, ("read_file", {"path": "kept"}), ("shell", {"command": "rm kept"}))
+    passed = ("--permission", "auto", "--allow", "shell rm kept")
+    done = run(provider, tmp_path, "Do it", *passed, cwd=tmp_path / "project")
+    assert done.returncode == 1
+    assert "A rule asks about it: .claude/settings.json cannot be read whole" in done.stderr
+    assert (tmp_path / "project" / "kept").exists()
+    assert "what it says" in str(provider.requests[-1]["messages"]), "reading needs no approval"
+
+
 def test_a_hook_that_asks_is_named_with_its_reason_and_nothing_that_was_passed(
     provider: Provider, tmp_path: Path
 ) -> None:

@@ -64,8 +64,9 @@ def test_no_layer_takes_them_away(place: Place) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("{", "it is not JSON"),
-        ("", "it is not JSON"),
+        ("{", "it is not whole JSON"),
+        ("", "it is not whole JSON"),
+        ('{\n"permissions": no}', "line 2 is not JSON"),
         ("[]", "not a JSON object"),
         ('{"permissions": []}', "permissions is not a JSON object"),
         ('{"permissions": {"deny": "Bash"}}', "permissions.deny is not a list"),
@@ -73,12 +74,37 @@ def test_no_layer_takes_them_away(place: Place) -> None:
         ("\xff", "it is not JSON"),
     ],
 )
-def test_a_file_that_cannot_be_read_is_said_in_one_line(place: Place, text: str, said: str) -> None:
+def test_a_file_that_cannot_be_read_is_said_in_one_line_and_asks(place: Place, text: str, said: str) -> None:
     (place.project / ".claude" / "settings.json").write_bytes(text.encode("latin-1"))
-    notes = place.load().notes
-    assert len(notes) == 1
-    assert said in notes[0]
-    assert "settings.json" in notes[0]
+    loaded = place.load(is_trusted=True)
+    (note,) = loaded.notes
+    assert said in note
+    assert "settings.json" in note
+    assert "nca asks about every call that does more than read" in note
+    (rule,) = loaded.settings.permissions.ask
+    assert (rule.tool, rule.is_for_all, rule.for_changes) == ("*", True, True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{ // never\n "permissions": {"deny": ["Bash(rm:*)"]} }',
+        '{ "permissions": {"deny": ["Bash(rm:*)",]}, }',
+        '\ufeff{ /* "permissions": {} */ "permissions": {"deny": ["Bash(rm:*)" /* , */] } }',
+    ],
+)
+def test_a_file_may_have_comments_and_last_commas(place: Place, text: str) -> None:
+    place.write(text)
+    loaded = place.load()
+    assert loaded.notes == ("1 deny rule of .claude/settings.json holds here.",)
+    assert loaded.settings.permissions.ask == ()
+
+
+def test_what_allows_and_cannot_be_read_only_does_not_hold(place: Place) -> None:
+    place.write({"allow": "Bash", "deny": ["Bash(rm:*)"]})
+    loaded = place.load(is_trusted=True)
+    assert any("permissions.allow is not a list" in note for note in loaded.notes)
+    assert loaded.settings.permissions.ask == ()
 
 
 @pytest.mark.parametrize(
