@@ -11,6 +11,7 @@ import contextlib
 import errno
 import os
 import stat
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -125,6 +126,41 @@ def atomic_file(path: Path, *, mode: int | None = PRIVATE) -> Iterator[BinaryIO]
             temporary.unlink()
         raise
     sync_folder(path.parent)
+
+
+_BUSY_SECONDS, _EACH_SECONDS = 10.0, 0.01
+
+
+@contextmanager
+def exclusively(path: Path, *, mode: int = 0o700) -> Iterator[None]:
+    """One process at a time, of those that ask: what it has read of `path` in the block is as it was when it writes.
+
+    The lock is one of the folder, which is created with `mode` if it is missing. Where folders cannot be locked, as on
+    Windows, nothing is. Raises OSError; TimeoutError if another process holds it for ten seconds.
+    """
+    try:
+        import fcntl
+    except ModuleNotFoundError:
+        yield
+        return
+    path.parent.mkdir(parents=True, exist_ok=True, mode=mode)
+    handle = os.open(path.parent, _FOLDER)
+    try:
+        deadline = time.monotonic() + _BUSY_SECONDS
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    raise TimeoutError(errno.ETIMEDOUT, "another process is changing it") from None
+                time.sleep(_EACH_SECONDS)
+                continue
+            except OSError:
+                pass  # a file system that has no locks for folders
+            break
+        yield
+    finally:
+        os.close(handle)
 
 
 def sync_folder(folder: Path) -> None:

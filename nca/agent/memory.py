@@ -10,6 +10,7 @@ import contextlib
 import os
 import re
 import time
+from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 
@@ -22,7 +23,7 @@ from nca.context.view import Summary
 from nca.errors import ConfigError
 from nca.humanize import one_line
 from nca.messages import clean_text
-from nca.safe_files import open_ordinary, write_atomically
+from nca.safe_files import exclusively, open_ordinary, write_atomically
 from nca.tools.files.workspace import shown
 
 MAX_FILE_BYTES = 8 << 20
@@ -68,7 +69,7 @@ class Memory:
 
     def forget(self, note: Note) -> None:
         """Remove a note. Raises ConfigError."""
-        _write(self.file, [one for one in self.notes() if one != note])
+        _change(self.file, lambda before: [one for one in before if one != note])
 
     def note_session(self) -> None:
         """Add what holds at the end of this session as a note. Raises ConfigError."""
@@ -126,21 +127,20 @@ def add_note(notes: Path, text: str, *, at: float, max_notes: int) -> list[Note]
     unchanged.
     """
     note = Note(clean_text(text).strip()[:MAX_NOTE_CHARS], at)
-    before = load_notes(notes)
     if not note.text:
-        return before
-    kept = [*(one for one in before if one.text != note.text), note][-max_notes:]
-    _write(notes, kept)
-    return kept
+        return load_notes(notes)
+    return _change(notes, lambda before: [*(one for one in before if one.text != note.text), note][-max_notes:])
 
 
-def _write(notes: Path, kept: list[Note]) -> None:
-    content = msgspec.json.format(msgspec.json.encode(_Notes(kept)), indent=1) + b"\n"
+def _change(notes: Path, change: Callable[[list[Note]], list[Note]]) -> list[Note]:
+    """Replace the notes by what `change` makes of them, and return that. Raises ConfigError."""
     try:
-        notes.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_atomically(notes, content)
+        with exclusively(notes):
+            kept = change(load_notes(notes))
+            write_atomically(notes, msgspec.json.format(msgspec.json.encode(_Notes(kept)), indent=1) + b"\n")
     except OSError as error:
         raise _left(notes, f"cannot be written ({error.strerror})") from error
+    return kept
 
 
 def append_day(notes: Path, summary: str, day: date, *, heading: str = "") -> Path | None:

@@ -101,7 +101,7 @@ def set_(
         typer.echo(f"Saved {canonical} in {shown}.")
         typer.echo(f"But the settings cannot be used yet: {error}", err=True)
         return
-    typer.echo(f"Saved {canonical} = {_saved_text(file, canonical)} in {shown}.")
+    typer.echo(f"Saved {canonical}{_saved_text(file, canonical)} in {shown}.")
     origin = loaded.origin(canonical)
     if Path(origin) != file.absolute():
         typer.echo(f"It has no effect here: {one_line(origin)} sets {_text(loaded, canonical)}.", err=True)
@@ -223,13 +223,14 @@ def _text(loaded: LoadedSettings, key: str) -> str:
 
 
 def _saved_text(file: Path, key: str) -> str:
-    """The value in the file, which another layer may override."""
+    """` = ` and the value in the file, which another layer may override; "" if another nca has removed it since."""
     from nca.config.document import read_document
     from nca.config.example import toml_value
     from nca.config.saving import value_at
 
     document = read_document(file)
-    return toml_value(value_at(document.data if document is not None else {}, key))
+    value = value_at(document.data if document is not None else {}, key)
+    return "" if value is None else f" = {toml_value(value)}"
 
 
 def _say_canonical(written: str) -> None:

@@ -230,7 +230,8 @@ def add(
     with _keeping_trust(file):
         add_server(file, name, {key: value for key, value in fields.items() if value}, is_users_own=not project)
     typer.echo(f"Saved the MCP server {name} in {one_line(str(file))}.")
-    counts = defining_files(Path.cwd(), os.environ)[name][-1]
+    # None, if another nca has removed it since.
+    counts = next(reversed(defining_files(Path.cwd(), os.environ).get(name, [])), file.absolute())
     if counts != file.absolute():
         typer.echo(f"It has no effect here: {one_line(str(counts))} defines {name}, and wins.", err=True)
         return

@@ -5,6 +5,7 @@ A project's file may come from anyone, so its size and nesting are limited, and 
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
@@ -14,7 +15,7 @@ from typing import Any, NamedTuple
 
 from nca.config.commented_json import NotJson, parsed
 from nca.errors import ConfigError
-from nca.safe_files import open_ordinary
+from nca.safe_files import exclusively, open_ordinary
 
 MAX_BYTES = 1 << 20
 MAX_DEPTH = 12
@@ -183,3 +184,16 @@ def _index(text: str) -> dict[KeyPath, int]:
 
 def _parts(dotted: str) -> KeyPath:
     return tuple(part[1:-1] if part[0] in "\"'" else part for part in _PART.findall(dotted))
+
+
+@contextlib.contextmanager
+def alone(path: Path, *, mode: int = 0o700) -> Iterator[None]:
+    """To change a file: no other nca changes it meanwhile. `mode` of its folder, if that is missing.
+
+    Raises ConfigError, also for an OSError of the block.
+    """
+    try:
+        with exclusively(path, mode=mode):
+            yield
+    except OSError as error:
+        raise ConfigError(f"{shown_path(path)}: cannot be written ({error.strerror or error}).") from error

@@ -23,6 +23,7 @@ from nca.config.other_agents import server_documents
 from nca.config.overrides import canonical, converted
 from nca.config.paths import data_dir, project_config_file
 from nca.config.schema import KEYS, NAMED
+from nca.safe_files import exclusively, write_atomically
 
 
 def read_project(directory: Path, env: Mapping[str, str]) -> tuple[list[Document], list[str]]:
@@ -46,9 +47,6 @@ def _read(path: Path) -> dict[str, Any]:
 
 def _write(path: Path, rows: dict[str, Any]) -> None:
     """Replace the file atomically. Raises OSError."""
-    from nca.safe_files import write_atomically
-
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     write_atomically(path, json.dumps({"version": 1, "projects": rows}, indent=1).encode())
 
 
@@ -116,9 +114,10 @@ class TrustStore:
 
     def record(self, what: TrustRequest, *, is_trusted: bool) -> None:
         """Store a decision. Raises OSError; the user is then asked again."""
-        projects = _read(self._path)
-        projects[str(what.directory)] = {"digest": what.digest, "is_trusted": is_trusted}
-        _write(self._path, projects)
+        with exclusively(self._path):
+            projects = _read(self._path)
+            projects[str(what.directory)] = {"digest": what.digest, "is_trusted": is_trusted}
+            _write(self._path, projects)
 
     @contextlib.contextmanager
     def saving(self, project: Path) -> Iterator[None]:
@@ -185,14 +184,16 @@ class ChosenModels:
 
     def record(self, directory: Path, chosen: ChosenModel) -> None:
         """Remember a choice. Raises OSError; then the next chat starts with the model before."""
-        projects = self._without(directory)
-        projects[str(directory.resolve())] = {"name": chosen.name, "level": chosen.level, "day": chosen.day}
-        _write(self._path, dict(list(projects.items())[-MOST_PROJECTS:]))
+        with exclusively(self._path):
+            projects = self._without(directory)
+            projects[str(directory.resolve())] = {"name": chosen.name, "level": chosen.level, "day": chosen.day}
+            _write(self._path, dict(list(projects.items())[-MOST_PROJECTS:]))
 
     def forget(self, directory: Path) -> None:
         """Forget the choice of this directory. Raises OSError."""
-        if str(directory.resolve()) in _read(self._path):
-            _write(self._path, self._without(directory))
+        with exclusively(self._path):
+            if str(directory.resolve()) in _read(self._path):
+                _write(self._path, self._without(directory))
 
     def _without(self, directory: Path) -> dict[str, Any]:
         """The rows of all other directories, the oldest first."""

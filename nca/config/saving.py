@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from nca.config.document import Document, KeyPath, read_document, shown_name, shown_path
+from nca.config.document import Document, KeyPath, alone, read_document, shown_name, shown_path
 from nca.config.loaded import defaults
 from nca.config.overrides import UNSET, resolve
 from nca.config.paths import project_config_file, user_config_file
@@ -40,32 +40,33 @@ def save_value(path: Path, name: str, raw: Any, *, is_users_own: bool = False) -
         )
     if KEYS[key].value_type.is_named:
         raise ConfigError(f"{key} is written in the file itself, as [{key}.NAME].")
-    document, parts = _document(path), tuple(key.split("."))
-    if raw is UNSET:
-        change_file(document, partial(_drop, key=parts), is_users_own=is_users_own)
-    else:
-        value = _checked(document, name, raw, key, is_users_own=is_users_own)
-        change_file(document, partial(_put, key=parts, value=value, path=path), is_users_own=is_users_own)
+    with alone(path.resolve(), mode=0o777):
+        _save(path, name, raw, key, is_users_own=is_users_own)
     return key
 
 
-def change_file(document: Document, change: Callable[[dict[str, Any]], None], *, is_users_own: bool) -> None:
+def _save(path: Path, name: str, raw: Any, key: str, *, is_users_own: bool) -> None:
+    document, parts = _document(path), tuple(key.split("."))
+    if raw is UNSET:
+        _change(document, partial(_drop, key=parts), is_users_own=is_users_own)
+    else:
+        value = _checked(document, name, raw, key, is_users_own=is_users_own)
+        _change(document, partial(_put, key=parts, value=value, path=path), is_users_own=is_users_own)
+
+
+def _change(document: Document, change: Callable[[dict[str, Any]], None], *, is_users_own: bool) -> None:
     """Apply `change` to the tables of a settings file as it was read, and write it.
 
-    A file that would lose a comment is first copied (`config.toml.bak`). Raises ConfigError if it cannot be written.
+    A file that would lose a comment is first copied (`config.toml.bak`). Raises OSError if it cannot be written.
     """
     text = document.text
     written = _changed(text, document.data, change)
     if written == text:
         return
     path = document.path.resolve() if is_users_own else document.path
-    try:
-        if any(line[line.find("#") :] not in written for line in text.splitlines() if "#" in line):
-            _keep_copy(path)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, written.encode(), mode=None)
-    except OSError as error:
-        raise ConfigError(f"{shown_path(path)}: cannot be written ({error.strerror}).") from error
+    if any(line[line.find("#") :] not in written for line in text.splitlines() if "#" in line):
+        _keep_copy(path)
+    write_atomically(path, written.encode(), mode=None)
 
 
 def _changed(text: str, data: dict[str, Any], change: Callable[[dict[str, Any]], None]) -> str:
@@ -171,17 +172,19 @@ DENY: RuleList = "permissions.deny"
 
 def add_rule(file: Path, name: RuleList, rule: PermissionRule) -> None:
     """Add a rule. Raises ConfigError if the file cannot be read or written; it is then unchanged."""
-    rules = _rules(file, name)
-    if rule not in rules:
-        save_value(file, name, [*rules, rule], is_users_own=True)
+    with alone(file.resolve(), mode=0o777):
+        rules = _rules(file, name)
+        if rule not in rules:
+            _save(file, name, [*rules, rule], name, is_users_own=True)
 
 
 def remove_rule(file: Path, name: RuleList, rule: PermissionRule) -> bool:
     """Remove a rule; False if there was none. Raises ConfigError like `add_rule`."""
-    rules = _rules(file, name)
-    if rule not in rules:
-        return False
-    save_value(file, name, [one for one in rules if one != rule], is_users_own=True)
+    with alone(file.resolve(), mode=0o777):
+        rules = _rules(file, name)
+        if rule not in rules:
+            return False
+        _save(file, name, [one for one in rules if one != rule], name, is_users_own=True)
     return True
 
 
@@ -217,19 +220,21 @@ def add_server(path: Path, name: str, fields: Mapping[str, Any], *, is_users_own
         named_servers().read({name: fields})
     except InvalidValue as invalid:
         raise ConfigError(f"The MCP server{invalid}") from None
-    document = _document(path)
-    if name in _tables(document.data):
-        raise ConfigError(
-            f"{document.place(('mcp', 'servers', name))}: there is an MCP server {name} already.",
-            advice=f"To replace it: nca mcp remove {name}, then add it again.",
-        )
-    add = partial(_put, key=("mcp", "servers", name), value=dict(fields), path=path)
-    change_file(document, add, is_users_own=is_users_own)
+    with alone(path.resolve(), mode=0o777):
+        document = _document(path)
+        if name in _tables(document.data):
+            raise ConfigError(
+                f"{document.place(('mcp', 'servers', name))}: there is an MCP server {name} already.",
+                advice=f"To replace it: nca mcp remove {name}, then add it again.",
+            )
+        add = partial(_put, key=("mcp", "servers", name), value=dict(fields), path=path)
+        _change(document, add, is_users_own=is_users_own)
 
 
 def remove_server(path: Path, name: str, *, is_users_own: bool) -> None:
     """Remove `[mcp.servers.NAME]` from a settings file that has it. Raises ConfigError."""
-    change_file(_document(path), partial(_drop, key=("mcp", "servers", name)), is_users_own=is_users_own)
+    with alone(path.resolve(), mode=0o777):
+        _change(_document(path), partial(_drop, key=("mcp", "servers", name)), is_users_own=is_users_own)
 
 
 def file_to_change(name: str, project: Path, env: Mapping[str, str]) -> Path:

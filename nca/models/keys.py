@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping, MutableMapping
 from contextlib import suppress
 
-from nca.config.document import shown_path
+from nca.config.document import alone, shown_path
 from nca.config.paths import keys_file
 from nca.errors import ConfigError
 from nca.models.providers import PROVIDERS, key_of
@@ -73,15 +73,17 @@ def use(env: MutableMapping[str, str]) -> None:
 
 def save(env: Mapping[str, str], variable: str, key: str) -> None:
     """Raises ConfigError if the file cannot be read or written; it is then unchanged."""
-    _write(env, {**stored(env), variable: key})
+    with alone(keys_file(env)):
+        _write(env, {**stored(env), variable: key})
 
 
 def remove(env: Mapping[str, str], variable: str) -> bool:
     """Whether there was one. Raises as `save` does."""
-    keys = stored(env)
-    if keys.pop(variable, None) is None:
-        return False
-    _write(env, keys)
+    with alone(keys_file(env)):
+        keys = stored(env)
+        if keys.pop(variable, None) is None:
+            return False
+        _write(env, keys)
     return True
 
 
@@ -105,9 +107,4 @@ def provider_by(key: str) -> str:
 
 
 def _write(env: Mapping[str, str], keys: Mapping[str, str]) -> None:
-    path = keys_file(env)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        write_atomically(path, json.dumps({"version": 1, "keys": keys}, indent=1).encode())
-    except OSError as error:
-        raise ConfigError(f"{shown_path(path)}: cannot be written ({error.strerror or error}).") from error
+    write_atomically(keys_file(env), json.dumps({"version": 1, "keys": keys}, indent=1).encode())
