@@ -32,6 +32,7 @@ Action = Literal[
     "backoff",
     "repair_history",
     "shrink_payload",
+    "leave_out",
     "fail",
 ]
 
@@ -46,6 +47,8 @@ class ProviderFailure:
     limit_tokens: int | None = None
     retry_after_seconds: float | None = None
     message: str = ""
+    parameter: str = ""
+    """What "leave_out" is about: the endpoint refuses this part of the request, whatever its value."""
     is_unexplained: bool = False
     """Status 400 or 413 without an explanation: near the window, an overflow."""
 

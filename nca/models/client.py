@@ -24,6 +24,7 @@ from nca.models.failures import OnRetry, with_retries
 from nca.models.litellm_import import warm
 from nca.models.lookup import without_provider
 from nca.models.model import Delta, Model, ModelRequest, OnDelta, Reply, server_of
+from nca.models.parameters import RefusedParameters
 from nca.models.providers import PROVIDERS, SPEAKS_OPENAI, endpoint_of, key_of, provider_of
 from nca.models.reasoning import has_all_blocks, is_thinking
 from nca.models.stream import Deadlines, LitellmStream, limits_of
@@ -128,6 +129,7 @@ class ProviderModel:
     def __post_init__(self) -> None:
         self.limits = ""
         self.wire_name = self.wire_name or self.facts.name
+        self._refused = RefusedParameters()
         self._own_base = self.api_base if self.api_base != self.settings.api_base else ""
         """Where the model was found, which no setting says."""
         self.api_base = self.api_base or self.settings.api_base
@@ -148,6 +150,7 @@ class ProviderModel:
             by_environment = endpoint_of(provider_of(self.wire_name), "", os.environ)[0]
             self.api_base = settings.api_base or self._own_base or by_environment
             self._route = direct_route(self.wire_name, api_base=self.api_base, api_key=self.api_key, env=os.environ)
+            self._refused = RefusedParameters()
         if self._http is not None:
             self._left.append(self._http)
             self._http = None
@@ -168,15 +171,19 @@ class ProviderModel:
 
         async def attempt() -> Reply:
             way = await self._routed()
-            try:
-                return await self._attempt(way, request, hand_on)
-            except ProviderError:
-                raise
-            except Exception as error:
-                if is_callers:
-                    # on_delta raised: not the provider's error.
+            while True:
+                refused, known = self._refused, self._refused.names
+                try:
+                    return await self._attempt(way, request, hand_on)
+                except ProviderError:
                     raise
-                raise explain(error, model=self.facts.name, api_base=self.api_base) from error
+                except Exception as error:
+                    if is_callers:
+                        # on_delta raised: not the provider's error.
+                        raise
+                    explained = explain(error, model=self.facts.name, api_base=self.api_base)
+                    if handed_on or not refused.learn(explained.failure, known):
+                        raise explained from error
 
         most = self.settings.max_retries
         return await with_retries(attempt, max_retries=most, may_retry=lambda: not handed_on, on_retry=self.on_retry)
@@ -241,7 +248,7 @@ class ProviderModel:
         body = self._body(request, way)
         if isinstance(self._http, ChatEndpoint):
             extra = body.pop("extra_body", {})
-            return await self._http.ask(body | extra)
+            return await self._http.ask(self._refused.without(body | extra))
         compacts = self.facts.can_compact and request.compact_at_tokens > 0
         optional = {
             "context_management": context_management(request.compact_at_tokens) if compacts else None,
@@ -253,7 +260,7 @@ class ProviderModel:
         litellm = await warm()
         return LitellmStream(
             await litellm.acompletion(
-                **body,
+                **self._refused.without(body),
                 **{name: value for name, value in optional.items() if value is not None},
                 max_retries=0,
                 num_retries=0,

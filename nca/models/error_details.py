@@ -141,6 +141,10 @@ def _walk(value: object, key: str, depth: int, details: ErrorDetails) -> None:
             _take_text(text[:_MAX_BODY_CHARS], key, depth, details)
         case Mapping():
             _take_mapping(value, depth, details)
+        case list() | tuple() if key == "loc":
+            # pydantic's way to a field, without "body".
+            way = ".".join(str(step) for step in value[:8]).lower()
+            details.codes.add(f"param:{way.removeprefix('body.')}")
         case list() | tuple():
             for item in value[:50]:
                 _walk(item, key, depth + 1, details)
@@ -188,9 +192,9 @@ def _take_nested(text: str, depth: int, details: ErrorDetails) -> str:
     for opening in list(re.finditer(r"[{\[]|\"(?=[\[{\"\\])", text))[:_MAX_OPENINGS]:
         start = opening.start()
         nested, end = _read(text, start)
-        if isinstance(nested, Mapping | str) or (
-            isinstance(nested, list) and nested and isinstance(nested[0], Mapping | str)
-        ):
+        # A list of names in a sentence is a part of it.
+        kinds = Mapping if start else Mapping | str
+        if isinstance(nested, Mapping | str) or (isinstance(nested, list) and nested and isinstance(nested[0], kinds)):
             if not _is_echo(nested):
                 _walk(nested, "", depth + 1, details)
             return f"{text[:start]} {text[end:]}".strip()

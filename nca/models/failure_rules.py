@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 _COUNT = r"\(?(\d[\d,_]*)\)?"
+_PARAMETER = r"""[\s:`'"\[]{1,4}([A-Za-z_]\w*)(?![\w.\[])"""
+"""A parameter's name behind what may stand between; a field of one, such as tools[0].function, is none."""
 _FLAGS = re.IGNORECASE | re.DOTALL
 
 WRAPPING = re.compile(r"^(?:(?:litellm\.)?[A-Za-z]*(?:Error|Exception)\s*(?::|-)\s*)+")
@@ -57,6 +59,14 @@ def number(kind: str, text: str) -> int | None:
     return None
 
 
+def refused_parameter(text: str) -> str:
+    """The parameter that a text says the endpoint does not take, in lower case; "" if it says none."""
+    for name, pattern in _parameters():
+        if found := pattern.search(text):
+            return name or next(group for group in found.groups() if group).lower()
+    return ""
+
+
 def is_exceeded(sentence: str) -> bool:
     """Whether a sentence says that what was sent exceeds a limit of the model's, in whatever words."""
     is_told = all(says(part, sentence) for part in ("given", "exceeds", "its_limit"))
@@ -72,6 +82,15 @@ def provider_that_says(text: str) -> str:
 @cache
 def _wordings(kind: str) -> re.Pattern[str]:
     return re.compile("|".join(f"(?:{pattern})" for pattern in _rules()["wordings"][kind]), _FLAGS)
+
+
+@cache
+def _parameters() -> list[tuple[str, re.Pattern[str]]]:
+    """Patterns that each mean one parameter, and at last, with "" for its name, those that name any."""
+    rows = _rules()["parameters"]
+    named = [(name, pattern) for name, patterns in rows.items() if name != "any" for pattern in patterns]
+    patterns = [*named, *(("", pattern.replace("{P}", _PARAMETER)) for pattern in rows["any"])]
+    return [(name, re.compile(pattern, re.IGNORECASE)) for name, pattern in patterns]
 
 
 @cache

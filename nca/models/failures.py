@@ -1,8 +1,8 @@
 """Classify provider errors: an error in any form becomes one action, such as back off or compact; and retry.
 
-Account and rate limit errors are recognized first, because they often mention tokens; then overflows by code, errors
-that only sound like an overflow, and overflows by wording. See docs/decisions.md, "nca classifies provider errors
-itself".
+Refused parameters are recognized first; then account and rate limit errors, because they often mention tokens;
+overflows by code, errors that only sound like an overflow, and overflows by wording. See docs/decisions.md, "nca
+classifies provider errors itself".
 
 Temporary failures are tried again a bounded number of times, with the wait that the provider asks for or a back-off.
 litellm's own retries are off: by default it silently makes three requests for one.
@@ -71,6 +71,7 @@ def classify_provider_error(error: object, *, status: int | None = None, provide
         limit_tokens=limit,
         retry_after_seconds=retry_after_seconds(details.headers, details.text) if action == "backoff" else None,
         message=message,
+        parameter=_refused_parameter(details) if action == "leave_out" else "",
         is_unexplained=not message and not details.codes and bool(_UNEXPLAINED_STATUSES & set(details.statuses)),
     )
 
@@ -94,10 +95,30 @@ def _decide(details: ErrorDetails) -> tuple[Action, bool]:
     statuses = set(details.statuses) | {
         _CLASS_STATUSES[name] for name in details.classes & _CLASS_STATUSES.keys() if not details.statuses
     }
-    for rule in (_account, _too_large, _rate, _overflow_by_code, _look_alike, _overflow_by_text):
+    for rule in (_refused, _account, _too_large, _rate, _overflow_by_code, _look_alike, _overflow_by_text):
         if verdict := rule(details, statuses):
             return verdict
     return _rest(details, statuses), False
+
+
+def _refused(details: ErrorDetails, statuses: set[int]) -> tuple[Action, bool] | None:
+    """A parameter that the endpoint does not take at all; one with a value above its limit is another matter."""
+    if statuses and not statuses & rules.statuses("refusing"):
+        return None
+    return ("leave_out", False) if _refused_parameter(details) else None
+
+
+def _refused_parameter(details: ErrorDetails) -> str:
+    """Its name, in lower case; "" if none is refused."""
+    if found := rules.refused_parameter(details.text):
+        return found
+    named = (code.removeprefix("param:") for code in sorted(details.codes) if code.startswith("param:"))
+    # A field of a parameter, such as tools[0].function, is not the parameter.
+    return next((name for name in named if name.isidentifier()), "") if _is_refused_by_code(details) else ""
+
+
+def _is_refused_by_code(details: ErrorDetails) -> bool:
+    return bool(details.codes & rules.codes("refused_parameter"))
 
 
 def is_quota(details: ErrorDetails) -> bool:

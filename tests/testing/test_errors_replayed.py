@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from nca.models.failures import classify_provider_error
 from nca.testing.faults import WINDOW_TOKENS, Fault
 from nca.testing.http_exchange import Exchange
 from tests.models import test_failures
@@ -22,10 +23,19 @@ ADVICE = {
 }
 
 
+ALWAYS_SENT = frozenset({"max_tokens", "stream_options", "tools"})
+
+
+def _refused(row: dict[str, Any]) -> str:
+    return classify_provider_error(row["body"], status=row["status"], provider=row["provider"]).parameter
+
+
 def _is_cured(row: dict[str, Any], exchange: Exchange) -> bool:
     """Whether the request is what the reply asked for: a smaller one, less room for the answer, or a later try."""
     if row["action"] in ("backoff", "lower_max_tokens"):
         return exchange.attempt > 1
+    if row["action"] == "leave_out":
+        return not exchange.request.get(_refused(row))
     return bool(row["is_overflow"]) and not exchange.refuse(WINDOW_TOKENS)
 
 
@@ -46,6 +56,8 @@ def _case(row: dict[str, Any]) -> Case:
         # A window that turns out smaller than the talk asks for a compaction, whatever else was said.
         compactions = int(row["provider"] == "vllm")
         return Case(row["kind"], run, "answer", requests=2 + 2 * compactions, compactions=compactions, needs_talk=True)
+    if action == "leave_out":
+        return Case(row["kind"], run, "answer", requests=1 + (_refused(row) in ALWAYS_SENT))
     if row["is_overflow"]:
         return Case(row["kind"], run, "answer", "Compacted", compactions=1, needs_talk=True)
     return Case(row["kind"], run, says=ADVICE[action], needs_talk=True)
