@@ -16,6 +16,7 @@ from nca.models.error_details import looks_like_error
 from nca.models.explain import BrokenStream, EmptyAnswer
 from nca.models.failures import classify_provider_error
 from nca.models.model import Delta, Reply
+from nca.models.tagged_reasoning import TaggedReasoning
 from nca.models.tool_calls import ToolCallAssembler, text_in
 
 _FINISHES = {
@@ -39,6 +40,7 @@ class Assembler:
         self.calls = ToolCallAssembler()
         self._text: list[str] = []
         self._reasoning: list[str] = []
+        self._tagged, self._tagged_reasoning = TaggedReasoning(), list[str]()
         self._refusal: list[str] = []
         self._buffer: list[str] | None = []
         self._failure = ""
@@ -100,8 +102,9 @@ class Assembler:
         known_ids: ids of the tool calls already in the conversation; model: the model that answered.
         Raises EmptyAnswer, BrokenStream, ProviderError.
         """
-        text = clean_text("".join(self._text) or "".join(self._refusal))
         calls = self.calls.calls(known_ids, model)
+        self._add_late(self._untagged(has_calls=bool(calls)))
+        text = clean_text("".join(self._text) or "".join(self._refusal))
         if self._failure and not text and not calls:
             raise EmptyAnswer(self._failure)
         if not self.finish_reason:
@@ -114,7 +117,7 @@ class Assembler:
             role="assistant",
             content=text or None,
             tool_calls=calls,
-            reasoning=clean_text("".join(self._reasoning)),
+            reasoning=clean_text("".join(self._reasoning) + "".join(self._tagged_reasoning).strip()),
             extra=thinking,
             made_by=model if thinking else "",
         )
@@ -126,6 +129,22 @@ class Assembler:
             finish = "refusal"
         several = self._samplings if self._blocks.summary or len(self._samplings) > 1 else ()
         return Reply(message, self.usage, finish, several, self._blocks.summary, self.response)
+
+    def _untagged(self, *, has_calls: bool) -> str:
+        """The text that is known to be the answer only at its end.
+
+        A tag that was never closed began no reasoning if there is nothing else: the text would be lost.
+        """
+        if self._tagged.unclosed and not has_calls and self.finish_reason not in _STOPPED_SHORT:
+            self._tagged_reasoning.clear()
+            return self._tagged.unclosed
+        return self._tagged.end()
+
+    def _add_late(self, text: str) -> None:
+        """More of the answer, which `release` shows."""
+        if text:
+            self._text.append(text)
+            self._buffer = [*(self._buffer or []), clean_text(text)]
 
     def _refuse_errors(self, text: str) -> None:
         """Raise if an answer without calls is an error message, or empty."""
@@ -166,13 +185,17 @@ class Assembler:
         self.calls.add(delta.get("function_call"))
         self._blocks.add(delta)
         text, thought = _content(delta.get("content"))
+        text, tagged = self._tagged.add(text)
+        if tagged := tagged if self._tagged_reasoning else tagged.lstrip():
+            self._tagged_reasoning.append(tagged)
         thought += text_in(delta.get("reasoning_content")) or text_in(delta.get("reasoning"))
         refusal = text_in(delta.get("refusal"))
         self._refusal += [refusal] if refusal else []
         deltas = []
         if thought:
             self._reasoning.append(thought)
-            deltas.append(Delta(reasoning=clean_text(thought)))
+        if thought or tagged:
+            deltas.append(Delta(reasoning=clean_text(thought + tagged)))
         if text:
             self._text.append(text)
         if text or refusal:

@@ -51,6 +51,16 @@ def test_the_answer_is_on_stdout_and_nothing_else(provider: Provider, tmp_path: 
     assert provider.requests[0]["messages"][-1] == {"role": "user", "content": "What is it?"}
 
 
+def test_reasoning_between_tags_is_no_answer_and_is_not_sent_again(provider: Provider, tmp_path: Path) -> None:
+    provider.script = lambda _: "<think>\nA riddle.\n</think>\n\nForty-two."
+    assert run(provider, tmp_path, "What is it?").stdout == "Forty-two.\n"
+    session = json.loads(run(provider, tmp_path, "Sure?", "-c", "--json").stdout)["session_id"]
+    assert "Forty-two." in str(provider.requests[-1]["messages"])
+    assert "riddle" not in str(provider.requests[-1])
+    shown = forked("sessions", "export", session, "--json", home=tmp_path).stdout
+    assert "A riddle." in shown, "it is stored, as other reasoning is"
+
+
 def test_what_was_loaded_is_no_line_for_a_program_and_what_was_cut_is(provider: Provider, tmp_path: Path) -> None:
     rules = tmp_path / "AGENTS.md"
     rules.write_text("Be short.")

@@ -1,8 +1,11 @@
+from itertools import pairwise
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from nca.errors import ProviderError
+from nca.errors import OnlyReasoned, ProviderError
 from nca.messages import Usage
 from nca.models.assemble import Assembler
 from nca.models.explain import BrokenStream, EmptyAnswer
@@ -92,6 +95,44 @@ def test_what_is_no_answer(chunks: list[dict[str, Any]], error: type[Exception])
     assembler, _ = _fed(*chunks)
     with pytest.raises(error):
         assembler.finish()
+
+
+@given(st.data())
+@pytest.mark.parametrize(
+    ("said", "text", "reasoning"),
+    [
+        ("<think>\nHm.\n</think>\n\nHello </think> <think>", "Hello </think> <think>", "Hm."),
+        ("\n<think>a < b </thin</think>Yes.", "Yes.", "a < b </thin"),
+        ("<think>\n\n</think>\n\nYes.", "Yes.", ""),
+        ("A <think>tag</think> opens.", "A <think>tag</think> opens.", ""),
+        ("<think is a tag.", "<think is a tag.", ""),
+        (" <thi", " <thi", ""),
+        (
+            "<think> opens the tag, and nothing closes it. </thin",
+            "<think> opens the tag, and nothing closes it. </thin",
+            "",
+        ),
+    ],
+)
+def test_reasoning_between_tags_at_the_beginning_is_none_of_the_answer(
+    said: str, text: str, reasoning: str, data: st.DataObject
+) -> None:
+    cuts = sorted(data.draw(st.sets(st.integers(0, len(said)), max_size=9)))
+    pieces = [said[begin:end] for begin, end in pairwise([0, *cuts, len(said)])]
+    assembler, shown = _fed(*(_chunk({"content": piece}) for piece in pieces), _chunk({}, "stop"))
+    message = assembler.finish().message
+    assert (message.text, message.reasoning) == (text, reasoning)
+    assert shown + "".join(delta.text for delta in assembler.release()) == text
+
+
+def test_reasoning_between_tags_that_a_limit_or_a_call_ended_is_no_answer() -> None:
+    call = {"tool_calls": [{"index": 0, "id": "c1", "function": {"name": "read", "arguments": "{}"}}]}
+    message = _fed(_chunk({"content": "<think>Hm."}), _chunk(call), _chunk({}, "stop"))[0].finish().message
+    assert (message.text, message.reasoning) == ("", "Hm.")
+    with pytest.raises(OnlyReasoned):
+        _fed(_chunk({"content": "<think>Hm."}), _chunk({}, "length"))[0].finish()
+    with pytest.raises(EmptyAnswer):
+        _fed(_chunk({"content": "<think>Hm.</think>"}), _chunk({}, "stop"))[0].finish()
 
 
 def test_an_answer_that_begins_like_an_error_is_held_until_it_is_known() -> None:
