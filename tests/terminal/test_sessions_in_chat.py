@@ -135,6 +135,33 @@ def test_the_picker_searches_previews_opens_and_leaves(start: Callable[..., Tty]
         assert forbidden not in tty.raw
 
 
+def test_after_a_search_the_first_row_is_chosen_and_what_the_window_hides_is_marked(
+    start: Callable[..., Tty], tmp_path: Path
+) -> None:
+    with Store.open(tmp_path / "store.db") as store:
+        for number in range(14):
+            with store.create(directory=str(Path.cwd()), model="m") as session:
+                session.log.append(said(f"question {number}", "an answer with a walrus"))
+    tty = start(rows=20)
+    tty.command("/resume")
+    tty.sees("question 13")
+    tty.send("walrus")
+    tty.sees("found: ")
+    tty.sees("1 of 14")
+    rows = [line for line in tty.shown() if "question" in line and "found:" not in line and "messages ·" not in line]
+    assert rows[0].startswith("› ")
+    assert rows[-1].startswith("↓ ")
+    tty.send("\x1b[6~")
+    tty.sees("11 of 14")
+    tty.until(lambda: any(line.startswith("↑ ") for line in tty.shown()))
+    tty.send("\x15")
+    tty.until(lambda: any("Search:" in line and "walrus" not in line for line in tty.shown()))
+    tty.send("question 4\r")
+    tty.sees("Resuming “question 4” (2 messages).")
+    tty.send(CTRL_D)
+    assert tty.ends() == 0
+
+
 def test_a_signal_in_the_picker_ends_the_chat_and_keys_typed_ahead_open_nothing(
     start: Callable[..., Tty], tmp_path: Path
 ) -> None:

@@ -93,13 +93,14 @@ class ConfigBrowser(ListPanel[str, Sequence[str]]):
             super().move(by)
 
     def typed(self, text: str) -> None:
-        if not self._edited:
+        if not self._edited and text != self._search:
             self._search = text
             self._filter()
             if words := text.strip():
                 # The setting that is meant, wherever it stands in the list: names count before descriptions.
                 likely = (words.lower(), *containing(words), *matching(words))
                 self.selected = next((self.rows.index(name) for name in likely if name in self.rows), self.selected)
+                self.keep()
         self._said = ""
 
     def keys(self) -> Mapping[str, Callable[[], None]]:
@@ -112,6 +113,7 @@ class ConfigBrowser(ListPanel[str, Sequence[str]]):
             self._said = "It holds tables. Write them in a file: .nca/config.toml, or your own."
         elif self.chosen:
             self._edited = self.chosen
+            self.keep()
             self._type(_as_typed(self._loaded().value(self.chosen)))
 
     def leave(self) -> None:

@@ -135,6 +135,7 @@ class ContextList(ListPanel["ContextItem", Mapping[str, Change]]):
     def _turn(self) -> None:
         """The other order; the chosen item stays chosen."""
         self._is_by_size = not self._is_by_size
+        self.keep()
         self._look_for(self._search)
 
     def _look_for(self, text: str) -> None:

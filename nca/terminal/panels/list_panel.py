@@ -73,7 +73,7 @@ class ListPanel(ABC, Generic[R, T]):
 
     rows: Sequence[R] = ()
     selected = 0
-    _before: R | None = None
+    _kept: R | None = None
     _looking: asyncio.Task[None] | None = None
     most_lines = MOST_LINES
 
@@ -115,14 +115,27 @@ class ListPanel(ABC, Generic[R, T]):
         return self.rows[self.selected] if self.rows else None
 
     def fill(self, rows: Sequence[R]) -> None:
-        """List other rows. The chosen one stays chosen, if it is among them; where there were none, the one before."""
-        self._before = self.chosen or self._before
+        """List other rows. The one that the person chose stays chosen, if it is among them; else the first one is."""
         self.rows = rows
-        self.selected = rows.index(self._before) if self._before in rows else 0
+        self.selected = rows.index(self._kept) if self._kept in rows else self.first
+
+    @property
+    def first(self) -> int:
+        """The number of the row that is chosen until the person moves."""
+        return 0
+
+    def choose_first(self) -> None:
+        """The rows are new to the person: what they chose before no longer counts."""
+        self._kept, self.selected = None, self.first
+
+    def keep(self) -> None:
+        """The chosen row stays chosen, whatever is listed next."""
+        self._kept = self.chosen or self._kept
 
     def move(self, by: int) -> None:
         """Choose the row so many below the chosen one, or the last one before the end of the list."""
         self.selected = max(0, min(len(self.rows) - 1, self.selected + by))
+        self.keep()
 
     @abstractmethod
     def enter(self) -> None:
@@ -255,7 +268,8 @@ def fitted_listing(listing: Listing, columns: int, height: int) -> StyleAndTextT
     room -= has_head
     top = max(0, min(listing.chosen - room // 2, listing.total - room))
     lines = [listing.head] if has_head else []
-    lines += [_row(listing, number) for number in range(top, min(listing.total, top + room))]
+    end = min(listing.total, top + room)
+    lines += [_row(listing, number, _beyond(number, top, end, listing.total)) for number in range(top, end)]
     if has_about:
         lines += [[("class:quiet", "─" * columns)], *listing.about]
     if has_keys:
@@ -286,10 +300,15 @@ def cut(text: str, cells: int) -> str:
     return f"{set_cell_size(text, cells - 1)}…"
 
 
-def _row(listing: Listing, number: int) -> Line:
+def _beyond(number: int, top: int, end: int, total: int) -> str:
+    """The mark of the first or last row on the screen, if the list goes on above or below it."""
+    return "↑" if number == top > 0 else "↓" if number == end - 1 < total - 1 else " "
+
+
+def _row(listing: Listing, number: int, beyond: str) -> Line:
     """The row after a mark; the chosen one is shown in reverse, with no colours except the bar's."""
     if number != listing.chosen:
-        return [("", "  "), *listing.row(number)]
+        return [("class:quiet", f"{beyond} "), *listing.row(number)]
     row = [("", "› "), *listing.row(number)]
     return [(style if style.startswith(BAR) else "class:chosen", text) for style, text in row]
 

@@ -63,13 +63,13 @@ class ModelPicker(ListPanel[Offer, str]):
         self.redraw()
 
     def add(self, served: Sequence[Offer]) -> None:
-        """Add what a server lists; the chosen row stays chosen."""
+        """Add what a server lists."""
         self._likely = once([*self._likely, *served])
         self._filter(self.buffer.text)
 
     def typed(self, text: str) -> None:
         self._filter(text)
-        self.selected = 0
+        self.choose_first()
 
     def _filter(self, text: str) -> None:
         words = text.lower().split()
@@ -157,7 +157,7 @@ class RewindPicker(ListPanel[Point, Point]):
 
     def typed(self, text: str) -> None:
         self._read(_SEARCHED - len(self._points))
-        self.selected = 0
+        self.choose_first()
         self.look(self._count_near)
 
     def _read(self, most: int) -> None:

@@ -77,8 +77,11 @@ class SessionList(ListPanel[SessionInfo, SessionInfo]):
         self._is_here = bool(self._here)
         """Whether only sessions of this directory are shown."""
         self._filter()
-        # Nobody picks the session that is already open.
-        self.selected = 1 if len(self.rows) > 1 and self.rows[0].id == self._current else 0
+
+    @property
+    def first(self) -> int:
+        """Nobody picks the session that is already open."""
+        return 1 if len(self.rows) > 1 and self.rows[0].id == self._current else 0
 
     def enter(self) -> None:
         if self.chosen is not None:
@@ -88,10 +91,10 @@ class SessionList(ListPanel[SessionInfo, SessionInfo]):
         """Filter titles now. The results of the full-text search follow with `take`."""
         self._text, self._found = text, {}
         self._filter()
-        self.selected = 0
+        self.choose_first()
 
     def take(self, text: str, hits: Sequence[SessionHit]) -> None:
-        """Add the results of a full-text search, unless the text has changed. The chosen session stays chosen."""
+        """Add the results of a full-text search, unless the text has changed."""
         if text == self._text:
             self._found = {hit.session: hit.hits[0].snippet for hit in hits if hit.hits}
             self._filter()

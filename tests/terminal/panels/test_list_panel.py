@@ -32,6 +32,22 @@ def test_it_fits_every_window_and_shows_the_chosen_row(
         assert lines[-1].strip() in ("a long line", "k", "a long line"[:columns].strip())
 
 
+@given(st.integers(0, 60), st.integers(0, 59), st.integers(3, 40))
+def test_rows_that_are_not_on_the_screen_are_marked_at_the_edge_where_they_are(
+    total: int, chosen: int, height: int
+) -> None:
+    chosen = min(chosen, total - 1)
+    drawn = fitted_listing(Listing(total, lambda number: [("", f"{number:02}")], chosen), 10, height)
+    marks = {int(line[2:4]): line[0] for line in "".join(part[1] for part in drawn).split("\n") if line.strip()}
+    if marks:
+        assert (marks[min(marks)] == "↑") == (min(marks) > 0)
+        assert (marks[max(marks)] == "↓") == (max(marks) < total - 1)
+    assert [mark for mark in marks.values() if mark in "↑↓"] == [
+        *("↑" for first in marks if first == min(marks) and first > 0),
+        *("↓" for last in marks if last == max(marks) and last < total - 1),
+    ]
+
+
 def test_the_chosen_row_keeps_the_colour_of_its_bar() -> None:
     listing = Listing(1, lambda _: [("class:accent", "8 "), (f"{BAR}conversation", "██"), ("", " a message")], 0)
     assert [(style, text.strip()) for style, text, *_ in fitted_listing(listing, 20, 3)] == [
@@ -62,3 +78,15 @@ def test_the_chosen_row_stays_chosen_whatever_was_searched_for_in_between() -> N
     for found in (["two", "three"], [], [], ["one", "two", "three"]):
         panel.fill(found)
         assert panel.chosen == ("two" if found else None)
+
+
+def test_the_first_row_is_chosen_until_the_person_moves() -> None:
+    panel = _Names()
+    for found in (["one", "two"], [], ["three", "one"], ["two", "three", "one"]):
+        panel.fill(found)
+        assert panel.chosen == (found[0] if found else None)
+    panel.move(1)
+    panel.choose_first()
+    panel.fill(["three", "one"])
+    panel.fill(["one", "two", "three"])
+    assert panel.chosen == "one"
