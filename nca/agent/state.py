@@ -54,6 +54,8 @@ class SessionState:
         """Messages that were more than the window holds when the session was opened."""
         self._contradicted: tuple[int, str, str] | None = None
         """The window that was set when an error named a smaller one, as `_set_window` has it."""
+        self._without_tools: set[str] = set()
+        """Models that have refused tools, with their endpoints."""
         self.use(loaded, facts)
         self._stay_within_window()
 
@@ -124,6 +126,14 @@ class SessionState:
         self.learned_tokens, self.is_window_learned = window_tokens, True
         self._contradicted = _set_window(self.loaded, self.facts)
         return True
+
+    def leave_out_tools(self) -> None:
+        """The model has refused a request for its tools: in this session it gets none, from the next `use` on."""
+        self._without_tools.add(_place(self.facts))
+
+    def as_met(self, facts: ModelFacts) -> ModelFacts:
+        """The facts of a model with what it has refused in this session."""
+        return replace(facts, can_use_tools=False) if _place(facts) in self._without_tools else facts
 
     def answered(self, prompt_tokens: int) -> None:
         """Forget the window that an error named if the provider has read a larger request."""

@@ -43,6 +43,7 @@ ANSWER_NOW = "[Your reasoning reached the length limit of the answer. Answer now
 GO_ON = "[The connection broke off here. Go on exactly where your answer ended, without repeating any of it.]"
 GOES_ON = frozenset({LENGTHEN, GO_ON})
 """The text for the model between two parts of one answer."""
+WITHOUT_TOOLS = "{model} takes no tools ({said}). In this session it answers without them."
 NOTHING_HELPS = (
     "Compacting did not help. Unpin messages, shorten the input, or use a model with a larger window (/model)."
 )
@@ -180,7 +181,9 @@ class Turn:
                     self._ask_on(ANSWER_NOW, sentence(error.message))
                 elif await self.models.take_over(error, self.window.settings.model.fallbacks):
                     shares = iter(RECOVERY_SHARES)
-                elif not await self._recovered(failure := self._explained(error.failure), next(shares, None)):
+                elif not self._goes_on_without_tools(error.failure) and not await self._recovered(
+                    failure := self._explained(error.failure), next(shares, None)
+                ):
                     if failure.is_overflow:
                         raise ContextDoesNotFit(error.message, advice=NOTHING_HELPS) from error
                     raise
@@ -213,6 +216,15 @@ class Turn:
         """Whether the model can be asked to continue with an answer that broke off."""
         is_broken = isinstance(error, PassingFailure) and error.most_retries is None
         return is_broken and bool(self._partial.strip() and self.window.settings.model.max_retries)
+
+    def _goes_on_without_tools(self, failure: ProviderFailure) -> bool:
+        """Whether the next request has none, because the model refuses those that it was offered. The person is told."""
+        if failure.parameter != "tools" or not self.window.tools:
+            return False
+        self.window.state.leave_out_tools()
+        self.window.use_model(self.window.facts)
+        self.emit(Notice(WITHOUT_TOOLS.format(model=self.model.facts.name, said=failure.message.rstrip("."))))
+        return True
 
     def _explained(self, failure: ProviderFailure) -> ProviderFailure:
         """The failure; a refusal without a word is an overflow if the request was near the window."""

@@ -58,6 +58,7 @@ class Window:
         Raises ConfigError if they leave no budget, or deny a tool that there is not; then nothing changed.
         """
         check_names(loaded, self._toolbox)
+        facts = self.state.as_met(facts)
         prompt = self._prompt_of(loaded.for_model(facts.name).settings, facts)
         self.state.use(loaded, facts)
         self._take_model(prompt)
