@@ -181,9 +181,9 @@ class Turn:
                     self._ask_on(ANSWER_NOW, sentence(error.message))
                 elif await self.models.take_over(error, self.window.settings.model.fallbacks):
                     shares = iter(RECOVERY_SHARES)
-                elif not self._goes_on_without_tools(error.failure) and not await self._recovered(
-                    failure := self._explained(error.failure), next(shares, None)
-                ):
+                elif self._goes_on_without_tools(error.failure):
+                    continue
+                elif not await self._recovered(failure := self._explained(error.failure), next(shares, None)):
                     if failure.is_overflow:
                         raise ContextDoesNotFit(error.message, advice=NOTHING_HELPS) from error
                     raise
@@ -218,7 +218,7 @@ class Turn:
         return is_broken and bool(self._partial.strip() and self.window.settings.model.max_retries)
 
     def _goes_on_without_tools(self, failure: ProviderFailure) -> bool:
-        """Whether the next request has none, because the model refuses those that it was offered. The person is told."""
+        """Whether the next request has none, because the model refuses those it was offered. The person is told."""
         if failure.parameter != "tools" or not self.window.tools:
             return False
         self.window.state.leave_out_tools()
