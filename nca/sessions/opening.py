@@ -2,11 +2,11 @@
 
 | found                                         | for writing                            | for reading    |
 | --------------------------------------------- | -------------------------------------- | -------------- |
-| nothing, or an empty file                     | a new database                         | an empty store |
+| nothing, or an empty file that was never used | a new database                         | an empty store |
 | ours, of an older schema                      | backed up and migrated                 | migrated copy in memory |
 | ours, of a newer schema                       | StoreTooNew                            | StoreTooNew    |
 | a directory; a file that was never nca's      | NotAStore                              | NotAStore      |
-| garbage, cut short, damaged pages             | set aside; the readable part is kept   | StoreDamaged   |
+| garbage, cut short, emptied, damaged pages    | set aside; the readable part is kept   | StoreDamaged   |
 | a log with commits behind damage              | set aside; these are kept too          | StoreDamaged   |
 | unreadable, unwritable, a full disk           | StoreError "cannot write …"            | StoreError     |
 
@@ -257,12 +257,17 @@ def _not_a_store(path: Path, kind: Kind, what: str) -> NotAStore:
 
 
 def _is_blank(path: Path) -> bool:
-    """Whether the file is missing or empty. A write-ahead log beside it is damage: SQLite would discard it."""
+    """Whether the file is missing, or empty as a new one. Another empty one is damaged, by a power failure say.
+
+    SQLite would discard a write-ahead log beside it.
+    """
     with faults.explained(path, "read"):
         if paths.size_of(path) > 0:
             return False
         if paths.size_of(paths.log_of(path)) > 0:
             raise faults.damaged(path, "empty, with a write-ahead log beside it")
+        if path.exists() and paths.was_used(path):
+            raise faults.damaged(path, "empty, and it was not")
         return True
 
 

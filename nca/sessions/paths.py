@@ -49,6 +49,8 @@ _OWN = (
 )
 """Databases and their copies; locks; what is named by a session. Their folders may hold other things as well."""
 
+_OF_SESSION = re.compile(r"[0-9a-f]{8}\.(?:lock|zip)")
+
 
 def own_below(name: str, folder: str) -> re.Pattern[str]:
     """Matches, by its path in a workspace, what nca keeps with a database file `name` in `folder` ("." is the root)."""
@@ -122,6 +124,16 @@ def mark_closed(path: Path) -> None:
     """Remember the file as it is now. A mark that cannot be written costs one check."""
     with suppress(OSError):
         mark_of(path).write_text(_state(path), encoding="ascii")
+
+
+def was_used(path: Path) -> bool:
+    """Whether the database file had content: it was closed before, or something of its sessions is beside it."""
+    if mark_of(path).exists():
+        return True
+    if path.name != SESSIONS:  # what is there may be of another store
+        return False
+    kept = (path.parent.glob("locks/*.lock"), archives_of(path).glob("*.zip"))
+    return size_of(path.with_name(FILES)) > 0 or any(_OF_SESSION.fullmatch(one.name) for found in kept for one in found)
 
 
 def is_as_left(path: Path) -> bool:

@@ -20,6 +20,7 @@ from nca.models.embedded.known import QWEN, SMOLLM
 from nca.models.providers import PROVIDERS
 from nca.sessions import Store
 from nca.testing.provider import Provider
+from tests.file_history.room import Room
 from tests.models.tls import own_certificate
 from tests.testing.forked_tty import ForkedTty
 
@@ -222,7 +223,7 @@ def test_doctor_says_that_the_sessions_are_large(home: Path) -> None:
         file.truncate(2_000_000_000)  # a hole, which takes no room
     found = findings()["database"]
     assert found["status"] == "warn"
-    assert "2.0 GB) is large." in found["detail"]
+    assert "2.0 GB) is large; every page is whole." in found["detail"]
     assert "nca config set session.retention_days 90" in found["advice"]
 
 
@@ -234,6 +235,25 @@ def test_doctor_fails_on_a_damaged_database_and_leaves_it(home: Path) -> None:
     assert result.return_value == 1
     assert findings()["database"]["status"] == "fail"
     assert path.read_bytes() == b"not a database" * 100
+
+
+@pytest.mark.parametrize("name", ["sessions.db", "files.db"])
+def test_doctor_looks_at_every_page(home: Path, name: str, tmp_path: Path) -> None:
+    path = home / "data" / "sessions.db"
+    with Store.open(path) as store, store.create(directory="/work", model="m") as session:
+        session.log.append([Message("user", f"{number} " + "word " * 400) for number in range(200)])
+        Room(tmp_path / "work", store).edit("kept", "word " * 80_000)
+    assert findings()["database"]["detail"].endswith(", every page is whole")
+    damaged = path.with_name(name)
+    with damaged.open("r+b") as file:
+        file.seek(damaged.stat().st_size // 2)
+        file.write(b"x" * 3_000)
+    before = damaged.read_bytes()
+    assert run_doctor().return_value == 1
+    found = findings()["database"]
+    assert found["status"] == "fail"
+    assert f"{name} is damaged" in found["detail"]
+    assert damaged.read_bytes() == before
 
 
 def test_doctor_fails_where_the_data_directory_is_a_file(home: Path) -> None:

@@ -54,7 +54,27 @@ def _empty_with_a_log(path: Path) -> None:
     path.with_name(path.name + "-wal").write_bytes(b"something" * 100)
 
 
-DAMAGES = [_cut, _cut_in_the_header, _garbage, _other_header, _no_schema, _without_a_table, _empty_with_a_log]
+def _emptied(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def _emptied_after_a_kill(path: Path) -> None:
+    path.write_bytes(b"")
+    (path.parent / "locks" / "sessions.db.closed").unlink()
+    (path.parent / "locks" / "0123abcd.lock").touch()
+
+
+DAMAGES = [
+    _emptied,
+    _emptied_after_a_kill,
+    _cut,
+    _cut_in_the_header,
+    _garbage,
+    _other_header,
+    _no_schema,
+    _without_a_table,
+    _empty_with_a_log,
+]
 SEEN_BY_READERS = [damage for damage in DAMAGES if damage is not _without_a_table]
 
 
@@ -88,6 +108,16 @@ def test_a_damaged_file_is_set_aside_and_said(path: Path, damage: Callable[[Path
     with Store.open(path) as store:
         assert store.notes == ()
         assert store.list()[0].title == "goes on"
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_an_empty_file_that_was_never_used_is_a_new_one(path: Path, read_only: bool) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with Store.open(path.with_name("other.db")) as store, store.create(directory="/", model="m"):
+        pass
+    path.touch()
+    with Store.open(path, read_only=read_only) as store:
+        assert (store.notes, store.list()) == ((), [])
 
 
 @pytest.mark.parametrize("damage", SEEN_BY_READERS)
