@@ -1,6 +1,6 @@
-"""Prepare a compaction while the person reads and types, and apply it before a request.
+"""Prepare a compaction while the person reads and types, and apply it once one is due.
 
-Nobody waits for it, and until it is applied only the plan exists. The log only grows, so a plan stays good whatever is
+A person who sets `context.idle_threshold` wants it applied before the next request. Nobody waits for it, and until it is applied only the plan exists. The log only grows, so a plan stays good whatever is
 said meanwhile: that is shown after it. It is dropped if the view or the pins have changed.
 """
 
@@ -68,7 +68,7 @@ class Background(Compactor):
         self.say_starting(trigger)
 
     async def swap_in(self, newest: str = "") -> None:
-        """Put a finished preparation in force, or drop one that is no longer good. One that still runs continues.
+        """Put a finished preparation in force if it is time, or drop one that is no longer good. Others continue.
 
         newest  what the person has said by now; it is not in the log yet
         """
@@ -77,6 +77,8 @@ class Background(Compactor):
             return
         if not self._is_good():
             await self.close(MOVED_ON)
+            return
+        if not self.window.context.idle_threshold and self.window.due() != "compact":
             return
         self._task, trigger = None, self._trigger
         error = task.exception()

@@ -62,10 +62,27 @@ async def until_ready(conversation: Conversation) -> None:
         await asyncio.sleep(0.01)
 
 
-async def test_it_is_swapped_in_before_the_next_request(tmp_path: Path) -> None:
+async def test_it_is_applied_once_a_compaction_is_due_and_not_before(tmp_path: Path) -> None:
+    """It was applied before the next request: the line said 95 %, and it compacted at 90 to 93."""
     events: list[Event] = []
     # A turn takes less than lies between the two thresholds.
     conversation = opened(tmp_path, events, summary_or(LONG_ANSWER[:300]))
+    await until_prepared(conversation, events)
+    await until_ready(conversation)
+    assert conversation.context.stats().usage_ratio < 0.79
+    await conversation.send("Next")
+    assert len(compactions(events)) == 1
+    while len(compactions(events)) == 1:
+        await conversation.send("Next")
+    starting, completed = compactions(events)
+    assert (starting.trigger, completed.phase, completed.trigger) == ("idle", "completed", "idle")
+    assert completed.tokens_before >= 0.8 * conversation.context.stats().budget_tokens
+    await conversation.close()
+
+
+async def test_where_a_person_has_set_when_it_is_applied_before_the_next_request(tmp_path: Path) -> None:
+    events: list[Event] = []
+    conversation = opened(tmp_path, events, summary_or(LONG_ANSWER[:300]), {"context.idle_threshold": 0.75})
     await until_prepared(conversation, events)
     before = conversation.context.effective_history()
     used = conversation.context.stats().used_tokens
@@ -86,9 +103,9 @@ async def test_its_card_names_the_request_that_it_comes_with(tmp_path: Path) -> 
     conversation = opened(tmp_path, events, summary_or(LONG_ANSWER[:300]))
     await until_prepared(conversation, events)
     await until_ready(conversation)
-    await conversation.send("Write the second page now")
+    await conversation.send("Write the second page now, with all of this in mind: " + LONG_ANSWER[:600])
     (completed,) = (event for event in compactions(events) if event.phase == "completed")
-    assert completed.card[0] == "You said: Write the second page now"
+    assert completed.card[0].startswith("You said: Write the second page now")
 
 
 async def test_it_is_dropped_when_the_view_has_changed(tmp_path: Path) -> None:
