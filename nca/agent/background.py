@@ -1,7 +1,8 @@
 """Prepare a compaction while the person reads and types, and apply it once one is due.
 
-A person who sets `context.idle_threshold` wants it applied before the next request. Nobody waits for it, and until it is applied only the plan exists. The log only grows, so a plan stays good whatever is
-said meanwhile: that is shown after it. It is dropped if the view or the pins have changed.
+If a person has set `context.idle_threshold`, it is applied before the next request. Nobody waits for it, and until it
+is applied only the plan exists. The log only grows, so a plan stays good whatever is said meanwhile: that is shown
+after it. It is dropped if the view or the pins have changed.
 """
 
 from __future__ import annotations
