@@ -248,7 +248,7 @@ class _HeldEvents:
 _QUESTION = """\
 nca found no API key, no local server and no downloaded model. Which model should it use?
   1  {recommended} (recommended)
-  2  {small}
+  2  {other}
   3  I have an API key"""
 _KEY_HELP = """\
 To store a key: nca keys add. Or set it in the environment and start nca again:
@@ -363,13 +363,16 @@ def _wanted(choice: Choice) -> str | None:
     small, recommended = list(KNOWN)[-1], weights.recommended()
     if not can_ask():
         return small
-    titles = [f"{one.title}, {byte_size(one.size_bytes)}" for one in map(weights.known, (recommended, small))]
-    print(wrapped(_QUESTION.format(recommended=titles[0], small=titles[1])))
+    other = small if recommended != small else next(iter(KNOWN))
+    titles = [f"{one.title}, {byte_size(one.size_bytes)}" for one in map(weights.known, (recommended, other))]
+    if lacks := weights.shortage() if recommended == small else "":
+        titles[1] += f"; {lacks}"
+    print(wrapped(_QUESTION.format(recommended=titles[0], other=titles[1])))
     while True:
         try:
             answer = input("1, 2 or 3 [1]: ").strip()
         except EOFError:
             return None
         if answer in ("", "1", "2", "3"):
-            return {"2": small, "3": None}.get(answer, recommended)
+            return {"2": other, "3": None}.get(answer, recommended)
         print("Type 1, 2 or 3, or press Enter for 1. Ctrl-C leaves without downloading.")

@@ -325,6 +325,21 @@ def test_the_prompt_needs_neither_litellm_nor_the_engine_of_the_embedded_model()
     assert done.stdout == "[] []\n"
 
 
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="there is no folder without room")
+def test_the_first_question_says_why_the_capable_model_is_not_recommended(tmp_path: Path) -> None:
+    """The small one was offered twice: the first screen in a container with little room."""
+    code = "from nca.cli.chat import _wanted; from nca.models.choose import Choice; print(_wanted(Choice('', why='')))"
+    env = {**environment(tmp_path), "PYTHONPATH": str(ROOT), "NCA_HOME": "/proc/none"}
+    with Tty([sys.executable, "-c", code], environment=env, columns=100) as tty:
+        tty.sees("1, 2 or 3 [1]:")
+        first, second = (row.strip() for row in tty.text().splitlines() if row.strip()[:2] in ("1 ", "2 "))
+        assert first.startswith("1  SmolLM2")
+        assert second.startswith("2  Qwen2.5")
+        assert "are free, and it should have 3" in tty.text()
+        tty.line("2")
+        tty.sees("qwen2.5-coder-1.5b")
+
+
 HAS_RUNTIME = importlib.util.find_spec("xllamacpp") is not None
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from nca.config.paths import data_dir
 from nca.errors import UsageError
+from nca.humanize import byte_size
 from nca.models.embedded.download import Progress, Source, fetch
 from nca.models.embedded.known import KNOWN, QWEN, SMOLLM, KnownModel, available_ram_bytes, free_disk_bytes, named
 from nca.models.providers import EMBEDDED
@@ -63,13 +64,22 @@ def recommended(
             return named(wanted).name
         except UsageError as error:
             raise UsageError(f"{VARIABLE}: {error.message}", advice=error.advice) from error
+    return SMOLLM.name if shortage(env, free_disk=free_disk, available_ram=available_ram) else QWEN.name
+
+
+def shortage(
+    env: Mapping[str, str] = os.environ, *, free_disk: int | None = None, available_ram: int | None = None
+) -> str:
+    """What this machine lacks for the capable model, in words; "" if nothing. The arguments are as above."""
     ram = available_ram_bytes() if available_ram is None else available_ram
     if ram is not None and ram < ENOUGH_RAM_BYTES:
-        return SMOLLM.name
+        return f"{byte_size(ram)} of memory are free, and it should have {byte_size(ENOUGH_RAM_BYTES)}"
     if path_of(QWEN.name, env) is not None:
-        return QWEN.name
+        return ""
     disk = free_disk_bytes(models_dir(env)) if free_disk is None else free_disk
-    return SMOLLM.name if disk is not None and disk < ENOUGH_DISK_BYTES else QWEN.name
+    if disk is None or disk >= ENOUGH_DISK_BYTES:
+        return ""
+    return f"{byte_size(disk)} of disk are free, and it should have {byte_size(ENOUGH_DISK_BYTES)}"
 
 
 def get(

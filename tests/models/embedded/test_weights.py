@@ -52,6 +52,8 @@ def test_the_small_one_is_for_small_machines(
     env: dict[str, str], free_disk: int, available_ram: int, expected: KnownModel
 ) -> None:
     assert weights.recommended(env, free_disk=free_disk, available_ram=available_ram) == expected.name
+    lacks = weights.shortage(env, free_disk=free_disk, available_ram=available_ram)
+    assert ("are free, and it should have 3" in lacks) == (expected is SMOLLM)
 
 
 def test_weights_that_are_here_need_no_disk(env: dict[str, str]) -> None:
