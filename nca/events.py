@@ -52,6 +52,18 @@ class ReasoningDelta(_Event, frozen=True):
     text: str
 
 
+class CallWritten(_Event, frozen=True):
+    """How much of a tool call the model has written so far; a few times a second, until the answer is complete."""
+
+    name: str
+    summary: str
+    """One line to display, as far as it is known: the tool's name and its main argument."""
+    chars: int
+    """The length of the arguments so far."""
+    lines: int
+    """How many line ends are in them."""
+
+
 class ToolStarted(_Event, frozen=True):
     call_id: str
     name: str
@@ -266,6 +278,7 @@ Event = (
     | RequestRead
     | TextDelta
     | ReasoningDelta
+    | CallWritten
     | ToolStarted
     | ToolProgress
     | ToolOutput

@@ -29,7 +29,7 @@ def test_an_event_goes_through_json_and_comes_back(event: Event) -> None:
 def test_types_are_snake_case_names_each_once() -> None:
     kinds = get_args(Event)
     tags = [kind.__struct_config__.tag for kind in kinds]
-    assert len(set(tags)) == len(kinds) == 20
+    assert len(set(tags)) == len(kinds) == 21
     assert msgspec.to_builtins(EVENTS[0]) == {"type": "text_delta", "text": "Hi"}
     assert "context_compaction" in tags
     assert "turn_finished" in tags

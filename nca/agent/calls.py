@@ -7,6 +7,7 @@ all after it wait for it. A command after a change that failed does not run: it 
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
@@ -21,9 +22,11 @@ from nca.context.admission import SAVED, LeftOut, admit_output
 from nca.context.file_reads import NOT_RUN
 from nca.context.repeats import Repeats
 from nca.context.view import RECALL
-from nca.events import Notice, ToolFinished, ToolOutput, ToolProgress, ToolStarted
+from nca.events import CallWritten, Notice, ToolFinished, ToolOutput, ToolProgress, ToolStarted
 from nca.humanize import one_line
 from nca.messages import Message, TextPart, ToolCall, clean_text
+from nca.models.model import CallSoFar
+from nca.models.tool_calls import whole_arguments
 from nca.tools.shell.output_capture import Redact, as_on_terminal
 from nca.tools.tool import ToolOutcome, current_call, interrupt_listener, output_listener, progress_listener
 
@@ -54,6 +57,7 @@ class Calls:
         """The output of interrupted calls so far."""
         self.repeats = Repeats(self._only_reads)
         self._read_to = 0
+        self._told_at = 0.0
 
     async def run(self, calls: Sequence[ToolCall]) -> None:
         """Run all calls of one answer. On return every result is in the log, in the order of the calls."""
@@ -76,6 +80,17 @@ class Calls:
                 raise
             finally:
                 await _end(tasks)
+
+    def tell_written(self, call: CallSoFar) -> None:
+        """Say how much of a call the model has written, a few times a second."""
+        if (now := time.monotonic()) - self._told_at < LIVE_SECONDS:
+            return
+        self._told_at = now
+        name, about = one_line(clean_text(call.name), _SUMMARY_CHARS), ""
+        if known := whole_arguments(call.begin):
+            about = self._toolbox.describe(ToolCall("", call.name, json.dumps(known)))
+        summary = self._redactor.text(one_line(clean_text(about), _SUMMARY_CHARS))
+        self._emit(CallWritten(name, summary or name, call.chars, call.lines))
 
     async def _enter_so_far(self, calls: Sequence[ToolCall]) -> None:
         """The results of interrupted calls that had something."""

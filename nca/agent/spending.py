@@ -155,7 +155,7 @@ async def ask_counted(
     def take(delta: Delta) -> None:
         nonlocal received
         received = [] if received is None else received
-        received.append(delta.reasoning + delta.text)
+        received.append(delta.reasoning + delta.text + (delta.call.piece if delta.call else ""))
         hear(delta)
 
     try:

@@ -317,6 +317,8 @@ class Turn:
             self._partial += delta.text
             self._unsaved_bytes += len(delta.text.encode("utf-8", "surrogatepass"))
             self.emit(TextDelta(delta.text))
+        if delta.call is not None:
+            self.calls.tell_written(delta.call)
         if self._unsaved_bytes >= PARTIAL_BYTES:
             self._save_partial()
         elif self._unsaved_bytes and self._timer is None:

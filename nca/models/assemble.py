@@ -181,8 +181,7 @@ class Assembler:
         delta = choice.get("delta") or choice.get("message")
         if not isinstance(delta, Mapping):
             return []
-        self.calls.add(delta.get("tool_calls"))
-        self.calls.add(delta.get("function_call"))
+        written = self.calls.add(delta.get("tool_calls")) + self.calls.add(delta.get("function_call"))
         self._blocks.add(delta)
         text, thought = _content(delta.get("content"))
         text, tagged = self._tagged.add(text)
@@ -200,7 +199,7 @@ class Assembler:
             self._text.append(text)
         if text or refusal:
             deltas += self._hold_or_pass(clean_text(text or refusal))
-        return deltas
+        return deltas + [Delta(call=call) for call in written]
 
     def _hold_or_pass(self, text: str) -> list[Delta]:
         if self._buffer is None:

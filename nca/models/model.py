@@ -31,13 +31,32 @@ class ModelRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class CallSoFar:
+    """A tool call that the model is still writing.
+
+    piece   what came last of its arguments, as JSON
+    begin   the beginning of its arguments
+    chars   how long the arguments are so far
+    lines   how many line ends their texts have so far
+    """
+
+    name: str
+    piece: str
+    begin: str
+    chars: int
+    lines: int
+
+
+@dataclass(frozen=True, slots=True)
 class Delta:
-    """A piece of the answer: text, or reasoning; or, before it, how much of the request's tokens a server has read."""
+    """A piece of the answer: text, reasoning, or part of a tool call; or, before it, how much of the request's tokens a
+    server has read."""
 
     text: str = ""
     reasoning: str = ""
     read_tokens: int = 0
     of_tokens: int = 0
+    call: CallSoFar | None = None
 
 
 @dataclass(frozen=True, slots=True)

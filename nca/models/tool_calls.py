@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nca.messages import ToolCall, clean_text
+from nca.models.model import CallSoFar
 
 _GOOD_ID = re.compile(r"[A-Za-z0-9_-]{1,40}")
 """Ids that every provider accepts."""
@@ -25,6 +26,10 @@ Other keys are dropped: some servers refuse even their own."""
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
 _NAMELESS = "unknown_tool"
 _DECODER = json.JSONDecoder()
+_BEGIN_CHARS = 2_000
+"""So much of a call that is still being written says what it is about."""
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+_BLANKS = " \t\r\n"
 
 
 @dataclass(slots=True)
@@ -34,6 +39,20 @@ class _Call:
     name: str = ""
     pieces: list[str] = field(default_factory=list)
     extra: dict[str, Any] = field(default_factory=dict)
+    begin: str = ""
+    chars: int = 0
+    lines: int = 0
+    _escape: str = ""
+    """The backslash at the end of the last piece, if it belongs to the next one."""
+
+    def add(self, piece: str) -> CallSoFar:
+        self.pieces.append(piece)
+        self.chars += len(piece)
+        self.begin += piece[: _BEGIN_CHARS - len(self.begin)]
+        text = self._escape + piece
+        self.lines += _ESCAPED.findall(text).count("n")
+        self._escape = "\\" * ((len(text) - len(text.rstrip("\\"))) % 2)
+        return CallSoFar(self.name, piece, self.begin, self.chars, self.lines)
 
     @property
     def arguments(self) -> str:
@@ -50,23 +69,27 @@ class ToolCallAssembler:
     def __init__(self) -> None:
         self._calls: list[_Call] = []
 
-    def add(self, pieces: object) -> None:
-        """Add a delta's `tool_calls`: a list of pieces, or one; anything else is ignored."""
+    def add(self, pieces: object) -> list[CallSoFar]:
+        """Add a delta's `tool_calls`: a list of pieces, or one; anything else is ignored. The calls that have grown."""
+        grown: list[CallSoFar] = []
         for piece in pieces if isinstance(pieces, list | tuple) else [pieces]:
             if not isinstance(piece, dict):
                 continue
             function = piece.get("function")
             values = function if isinstance(function, dict) else piece
             index = piece.get("index")
-            call = self._add(
+            arguments = _arguments_text(values.get("arguments"))
+            call = self._call(
                 index if isinstance(index, int) and not isinstance(index, bool) else None,
                 text_in(piece.get("id")),
                 text_in(values.get("name")),
-                _arguments_text(values.get("arguments")),
+                arguments,
             )
             call.extra |= _kept(piece)
             if isinstance(function, dict) and (inside := _kept(function)):
                 call.extra["function"] = {**call.extra.get("function", {}), **inside}
+            grown.append(call.add(arguments))
+        return grown
 
     def calls(self, known_ids: Collection[str] = (), model: str = "") -> tuple[ToolCall, ...]:
         """The calls without exact repetitions; each has an id that is unique, also among `known_ids`.
@@ -88,7 +111,7 @@ class ToolCallAssembler:
                 finished.append(ToolCall(call_id, name, clean_text(arguments), extra, model if extra else ""))
         return tuple(finished)
 
-    def _add(self, index: int | None, call_id: str, name: str, arguments: str) -> _Call:
+    def _call(self, index: int | None, call_id: str, name: str, arguments: str) -> _Call:
         call = self._belongs_to(index, call_id, name, arguments)
         if call is None:
             call = _Call(index=index)
@@ -96,8 +119,6 @@ class ToolCallAssembler:
         call.id = call.id or call_id
         if name and name != call.name:
             call.name += name
-        if arguments:
-            call.pieces.append(arguments)
         return call
 
     def _belongs_to(self, index: int | None, call_id: str, name: str, arguments: str) -> _Call | None:
@@ -187,6 +208,27 @@ def _split(arguments: str) -> Iterable[str]:
         objects.append(text[position:end])
         position = end + len(text[end:]) - len(text[end:].lstrip())
     return objects
+
+
+def whole_arguments(begin: str) -> dict[str, Any]:
+    """The arguments that are complete in the beginning of a call's arguments."""
+    found: dict[str, Any] = {}
+    position = begin.find("{") + 1
+    try:
+        while position:
+            name, end = _DECODER.raw_decode(begin, _over_blanks(begin, position))
+            value, end = _DECODER.raw_decode(begin, _over_blanks(begin, _over_blanks(begin, end) + 1))
+            position = _over_blanks(begin, end) + 1
+            if begin[position - 1 : position] not in (",", "}"):
+                break
+            found[str(name)] = value
+    except (ValueError, RecursionError):
+        pass
+    return found
+
+
+def _over_blanks(text: str, position: int) -> int:
+    return position + len(text[position:]) - len(text[position:].lstrip(_BLANKS))
 
 
 def _canonical(arguments: str) -> str:

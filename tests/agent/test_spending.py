@@ -12,10 +12,11 @@ import pytest
 from nca.agent.conversation import Conversation
 from nca.config.loaded import defaults
 from nca.errors import CostLimitReached, ProviderError
-from nca.events import ErrorRaised, Event, Notice, SideRequestFinished, TextDelta, TurnFinished
+from nca.events import CallWritten, ErrorRaised, Event, Notice, SideRequestFinished, TextDelta, TurnFinished
 from nca.messages import Message, ToolCall, Usage
 from nca.models.catalog import ModelFacts
 from nca.models.client import Delta, ModelRequest, OnDelta, Reply
+from nca.models.model import CallSoFar
 from nca.sessions.store import Store
 from nca.testing.scripted import ScriptedModel
 from nca.words import words
@@ -204,9 +205,11 @@ async def test_a_question_beside_that_fails_is_heard_of(tmp_path: Path) -> None:
 class BreaksOff(ScriptedModel):
     """Breaks off in the middle of its answer."""
 
+    begins = Delta(text="It begins, and ")
+
     async def ask(self, request: ModelRequest, on_delta: OnDelta) -> Reply:
         self.requests.append(request)
-        on_delta(Delta(text="It begins, and "))
+        on_delta(self.begins)
         raise ProviderError("The connection broke off.")
 
 
@@ -229,6 +232,20 @@ async def test_an_answer_that_breaks_off_counts_by_our_own_count(tmp_path: Path)
     assert again.context.stats().used_tokens == measured[1]
     assert again.spending.unreported() == unreported
     await again.close()
+
+
+async def test_a_call_that_breaks_off_counts_as_text_does(tmp_path: Path) -> None:
+    model = BreaksOff([], facts=FACTS)
+    piece = '{"path": "a.py", "content": "a = 1\\nb = 2'
+    model.begins = Delta(call=CallSoFar("write_file", piece, piece, len(piece), 1))
+    told: list[Event] = []
+    store = Store.open(tmp_path / "sessions.db")
+    conversation = Conversation.open(defaults(), store=store, model=model, directory=tmp_path, listener=told.append)
+    assert (await conversation.send("Begin.")).reason == "failed"
+    assert conversation.session.usage.totals().completion_tokens >= 10
+    (written,) = [event for event in told if isinstance(event, CallWritten)]
+    assert written == CallWritten("write_file", "write a.py", len(piece), 1)
+    await conversation.close()
 
 
 async def test_an_answer_that_is_stopped_counts_and_the_limit_holds(tmp_path: Path) -> None:

@@ -58,6 +58,29 @@ async def test_an_answer_is_streamed_with_the_providers_own_usage() -> None:
 
 
 @pytest.mark.parametrize("name", ["openai/gpt-4o", "openai/gpt-5"])
+async def test_what_has_come_of_a_call_is_seen_before_it_is_whole(name: str) -> None:
+    pieces = ("", '{"path": "a.py", ', '"content": "one\\', "ntwo", '\\n"}')
+
+    def answer(exchange: Exchange) -> None:
+        exchange.begin()
+        for piece in pieces:
+            begun = {"id": "c1", "type": "function"} if not piece else {}
+            function = {"arguments": piece} | ({"name": "write_file"} if begun else {})
+            exchange.delta({"tool_calls": [{"index": 0, "function": function} | begun]})
+        exchange.finish("tool_calls")
+        exchange.done()
+
+    with Provider(faults={name.removeprefix("openai/"): answer}) as provider:
+        asked = Asked(provider, name)
+        reply = await asked.reply()
+    grown = [delta.call for delta in asked.seen if delta.call is not None]
+    assert "".join(call.piece for call in grown) == reply.message.tool_calls[0].arguments == "".join(pieces)
+    assert [(call.name, call.lines) for call in grown if call.piece] == [
+        *(("write_file", lines) for lines in (0, 0, 1, 2))
+    ]
+
+
+@pytest.mark.parametrize("name", ["openai/gpt-4o", "openai/gpt-5"])
 @pytest.mark.parametrize("said", [{"id": "resp-9", "model": "served-2099"}, {"id": "", "model": ""}])
 async def test_what_the_provider_said_about_its_answer_and_nothing_else(name: str, said: dict[str, str]) -> None:
     """With nca's own client and through litellm, which invents an id and names the model that was asked for."""

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nca.messages import ToolCall
-from nca.models.tool_calls import ToolCallAssembler
+from nca.models.model import CallSoFar
+from nca.models.tool_calls import ToolCallAssembler, whole_arguments
 
 A, B = '{"path": "a"}', '{"path": "b"}'
 
@@ -84,6 +85,39 @@ def test_ids_that_cannot_be_sent_back_or_are_taken_are_replaced() -> None:
     )
     assert first.startswith("call_")
     assert second.startswith("call_")
+
+
+@given(st.lists(st.sampled_from(["a", "\n", "\\", "\\n", '"', "漢"]), max_size=40), st.integers(1, 7))
+def test_what_has_come_of_a_call_is_counted_wherever_its_pieces_end(text: list[str], size: int) -> None:
+    arguments = json.dumps({"path": "a", "content": "".join(text)})
+    assembler = ToolCallAssembler()
+    (said,) = assembler.add(_piece("", name="write_file", id="c1"))
+    assert said == CallSoFar("write_file", "", "", 0, 0)
+    for start in range(0, len(arguments), size):
+        (said,) = assembler.add(_piece(arguments[start : start + size]))
+    assert (said.chars, said.lines) == (len(arguments), "".join(text).count("\n"))
+    assert whole_arguments(said.begin) == json.loads(arguments)
+
+
+@pytest.mark.parametrize(
+    ("begin", "known"),
+    [
+        ("", {}),
+        ("{", {}),
+        ('{"path": "a', {}),
+        ('{"path": "a"', {}),
+        ('{ "path" : "a" , "content": "x', {"path": "a"}),
+        ('{"n": 12', {}),
+        ('{"n": 12, ', {"n": 12}),
+        ('{"n": {"m": [1, 2]}, "o": [', {"n": {"m": [1, 2]}}),
+        ('[1, "a"', {}),
+        ('{"a": 1}, {"b": 2}', {"a": 1}),
+        ("not { json", {}),
+        ('{"a": ' + "[" * 2_000, {}),
+    ],
+)
+def test_arguments_that_are_whole_in_the_beginning_of_a_call(begin: str, known: dict[str, Any]) -> None:
+    assert whole_arguments(begin) == known
 
 
 GIVEN = {"google": {"thought_signature": "Zm9v" * 40}}

@@ -18,18 +18,19 @@ from nca.errors import ProviderError
 from nca.messages import Message, ToolCall
 from nca.models.catalog import ModelFacts
 from nca.models.model import Delta, ModelRequest, OnDelta, Reply
+from nca.models.tool_calls import ToolCallAssembler
 from nca.sessions.store import Store
 from nca.terminal.app import ChatApp
 from nca.terminal.interrupts import Interrupts
 from nca.terminal.open_terminal import has_screen, open_terminal
 from nca.terminal.render.stream_writer import replace_unencodable
-from nca.testing.scripted import ScriptedModel
+from nca.testing.scripted import ScriptedModel, split_text
 
 
 class SlowModel(ScriptedModel):
     """SLOW at the beginning: a first piece, then nothing. PAUSE, and summaries: an answer after a second.
 
-    piece_seconds   how long each piece of an answer takes
+    piece_seconds   how long each piece of an answer takes, and of its calls
     """
 
     piece_seconds = 0.0
@@ -46,8 +47,13 @@ class SlowModel(ScriptedModel):
             reply = await super().ask(request, pieces.append if self.piece_seconds else on_delta)
         except IndexError as over:
             raise ProviderError(f"The script is over: {over}.") from over
-        for piece in pieces:
-            on_delta(piece)
+        written = ToolCallAssembler()
+        for call in reply.message.tool_calls if self.piece_seconds else ():
+            for piece in ("", *split_text(call.arguments)):
+                sent = {"id": call.id, "function": {"name": call.name, "arguments": piece}}
+                pieces += [Delta(call=grown) for grown in written.add(sent)]
+        for delta in pieces:
+            on_delta(delta)
             await asyncio.sleep(self.piece_seconds)
         return reply
 

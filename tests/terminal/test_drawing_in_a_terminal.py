@@ -91,6 +91,28 @@ def test_a_change_that_nobody_was_asked_about_is_drawn(tmp_path: Path) -> None:
         assert whole.count("  -three\n  +four\n") == 1
 
 
+def test_a_long_call_is_seen_while_the_model_writes_it(tmp_path: Path) -> None:
+    written = {"path": "slow.py", "content": "\n".join(f"line_{number} = {number}" for number in range(60))}
+    with chat(
+        {"tool": "write_file", "arguments": written},
+        "Done.",
+        directory=str(tmp_path),
+        piece_seconds=0.02,
+        settings={"permissions.mode": "accept-edits"},
+    ) as tty:
+        tty.sees("›")
+        tty.line("go")
+        tty.sees("Writing a call")
+        seen = []
+        for _ in range(2):
+            tty.until(lambda: "lines: write slow.py…" in tty.text() and tty.text() not in seen)
+            seen.append(tty.text())
+        lines = [int(found) for text in seen for found in re.findall(r"Writing a call, (\d+) lines: write", text)]
+        assert 0 < lines[0] <= lines[1] < 60
+        tty.sees("Done.")
+        assert "Writing a call" not in tty.text()
+
+
 def test_a_window_that_changes_while_an_answer_comes_loses_none_of_it() -> None:
     paragraphs = [f"Paragraph {number} has *some* words in it." for number in range(40)]
     with chat("\n\n".join(["PAUSE", *paragraphs, "The end."]), "again") as tty:

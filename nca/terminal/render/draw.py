@@ -16,6 +16,7 @@ from rich.text import Text
 from nca.events import (
     ApprovalAsked,
     ApprovalGiven,
+    CallWritten,
     ContextCompaction,
     ErrorRaised,
     Event,
@@ -53,8 +54,6 @@ STALLED_SECONDS = 2.0
 """After so many seconds without more of an answer, the status says that nca waits."""
 OTHER_ROWS = 4
 """Rows of a low window that a running call's output leaves free: for the status, the typed text, and two others."""
-LONG_READ_TOKENS = 200
-"""The rest of a request that is worth a word: two seconds for the embedded model on two cores."""
 DIFF_LINES = 40
 """Lines shown of a change that was made without asking; /show has more."""
 
@@ -116,9 +115,8 @@ class Draw:
                 self._is_turn = self._is_turn or isinstance(event, TurnStarted)
                 self._goes_on = self._answer is not None
                 self._set_status("Thinking")
-            case RequestRead(read, total):
-                is_long = total - read >= LONG_READ_TOKENS
-                self._set_status(f"Reading {read:,} of {total:,} tokens" if is_long else "Thinking", goes_on=True)
+            case RequestRead() | CallWritten():
+                self._set_status(event_lines.model_status(event), goes_on=True)
             case RetryScheduled():
                 self._set_status(event_lines.retry_status(event, 0.0))
                 self._retry = event

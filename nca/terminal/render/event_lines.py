@@ -12,6 +12,7 @@ from nca.errors import NcaError, sentence
 from nca.events import (
     ApprovalAsked,
     ApprovalGiven,
+    CallWritten,
     ContextCompaction,
     ContextWarning,
     ErrorRaised,
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 
 TOOL_CHARS = 160
 ERROR_CHARS = 600
+LONG_READ_TOKENS = 200
+"""The rest of a request that is worth a word: two seconds for the embedded model on two cores."""
 _RULE_CHARS, _HOW_CHARS = 200, 800
 _SPECIAL = re.compile(r"[\"$`\\!]")
 """What a shell reads in double quotes as more than itself."""
@@ -121,6 +124,16 @@ def _line(event: Event) -> tuple[str, str] | None:
             return text, "notice"
         case _:
             return None
+
+
+def model_status(event: RequestRead | CallWritten) -> str:
+    """What the model does before anything of it can be shown."""
+    if isinstance(event, CallWritten):
+        much = f", {counted(event.lines, 'line') if event.lines else counted(event.chars, 'character')}"
+        about = one_line(event.summary, TOOL_CHARS)
+        return f"Writing a call{much if event.chars else ''}{f': {about}' if about else ''}"
+    read, total = event.read_tokens, event.of_tokens
+    return f"Reading {read:,} of {total:,} tokens" if total - read >= LONG_READ_TOKENS else "Thinking"
 
 
 def tool_started_line(event: ToolStarted) -> str:

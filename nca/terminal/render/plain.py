@@ -16,6 +16,7 @@ from nca.errors import sentence
 from nca.events import (
     ApprovalAsked,
     ApprovalGiven,
+    CallWritten,
     ContextCompaction,
     ErrorRaised,
     Event,
@@ -77,6 +78,8 @@ class PlainDraw:
         """Another request was sent for the answer with an open line: its reasoning does not part the text."""
         self._is_thought_open = False
         self._running = RunningCalls()
+        self._written = ""
+        """What the model is writing, if nothing of it can be shown."""
         self._notices = event_lines.Notices()
         self._asked: dict[str, ApprovalAsked] = {}
         """The calls that wait for an approval."""
@@ -97,6 +100,7 @@ class PlainDraw:
         self.recent.on_event(event)
         self._notifier.on_event(event)
         self._notices.note(event)
+        self._written = event_lines.model_status(event) if isinstance(event, CallWritten) else ""
         match event:
             case TextDelta():
                 self._answer(self._text.feed(event.text))
@@ -214,7 +218,7 @@ class PlainDraw:
             await asyncio.sleep(SIGN_OF_LIFE_SECONDS)
             self._waited += SIGN_OF_LIFE_SECONDS
             if not self._is_line_open and not self._asked:
-                what = self._running.line() or self._label or "busy"
+                what = self._running.line() or self._written or self._label or "busy"
                 self._aside(f"Still working after {duration(self._waited)}: {what}. Ctrl-C stops it.")
             self._notifier.look()
 

@@ -15,6 +15,7 @@ from nca.config.schema import TerminalSettings
 from nca.events import (
     ApprovalAsked,
     ApprovalGiven,
+    CallWritten,
     ContextCompaction,
     ContextWarning,
     ErrorRaised,
@@ -579,6 +580,24 @@ async def test_the_spinner_says_how_much_of_a_request_is_read() -> None:
         seen.seconds += 1
         seen.draw.on_event(RequestRead(3_900, 3_900))
         assert any("Thinking…" in line for line in seen.lines())
+
+
+async def test_a_call_that_the_model_writes_is_named_with_what_has_come_of_it() -> None:
+    seen = Seen()
+    async with seen.draw.at_work("Thinking"):
+        seen.lines(RequestStarted(1, "m", 1, 2), TextDelta("I write it."))
+        seen.seconds += 10
+        assert any(
+            "Writing a call, 80 characters: write_file… 10 s" in line
+            for line in seen.lines(CallWritten("write_file", "write_file", 80, 0))
+        )
+        seen.seconds += 1
+        lines = seen.lines(CallWritten("write_file", "write gen/\x1b[2Jslow.py", 9_000, 210))
+        assert any("Writing a call, 210 lines: write gen/" in line and "… 11 s" in line for line in lines)
+        assert "I write it." in lines
+        assert "\x1b[2J" not in seen.glass.raw
+        seen.seconds += 1
+        assert any("Writing a call…" in line for line in seen.lines(CallWritten("", "", 0, 0)))
 
 
 async def test_an_answer_that_stalls_is_waited_for_in_sight() -> None:
