@@ -13,7 +13,7 @@ import msgspec
 from msgspec.structs import replace as replace_facts
 
 from nca.config.schema import ModelSettings
-from nca.errors import ProviderError
+from nca.errors import ModelUnavailable, ProviderError
 from nca.models import reasoning
 from nca.models.assemble import Assembler
 from nca.models.catalog import ModelFacts, cost_of
@@ -25,7 +25,15 @@ from nca.models.litellm_import import warm
 from nca.models.lookup import without_provider
 from nca.models.model import Delta, Model, ModelRequest, OnDelta, Reply, server_of
 from nca.models.parameters import RefusedParameters
-from nca.models.providers import PROVIDERS, SPEAKS_OPENAI, endpoint_of, key_of, provider_of
+from nca.models.providers import (
+    PROVIDERS,
+    SPEAKS_OPENAI,
+    address_of,
+    address_variable,
+    endpoint_of,
+    key_of,
+    provider_of,
+)
 from nca.models.reasoning import has_all_blocks, is_thinking
 from nca.models.stream import Deadlines, LitellmStream, limits_of
 
@@ -76,7 +84,8 @@ def direct_route(name: str, *, api_base: str, api_key: str, env: Mapping[str, st
 def litellm_route(name: str, *, api_base: str, api_key: str, env: Mapping[str, str], litellm: Any) -> Route:
     """The route of any other model. litellm decides whose a name without a provider is (gpt-4.1 is OpenAI's).
 
-    Raises ModelNotFound for a provider that litellm does not know, if there is no endpoint.
+    Raises ModelNotFound for a provider that litellm does not know, if there is no endpoint; ModelUnavailable if nothing
+    says where a provider's server is.
     """
     provider = provider_of(name)
     bare = name.split("/", 1)[1] if provider else name
@@ -90,6 +99,10 @@ def litellm_route(name: str, *, api_base: str, api_key: str, env: Mapping[str, s
             provider = "openai"
         if found := direct_route(f"{provider}/{bare}", api_base=api_base, api_key=api_key, env=env):
             return found
+    if (variable := address_variable(provider)) and not address_of(provider, api_base, env):
+        # litellm would send the conversation to OpenAI.
+        said = f"{name} needs the address of its server. Nothing was sent"
+        raise ModelUnavailable(said, advice=f"Set model.api_base, or {variable}.")
     if provider == "ollama":
         # litellm's "ollama" writes prompts itself; "ollama_chat" leaves templates and tools to the server.
         return Route(f"ollama_chat/{bare}", provider, api_base, api_key)

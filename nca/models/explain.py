@@ -13,7 +13,7 @@ from nca.models import certificates, failures
 from nca.models.error_details import ErrorDetails, causes, read_error
 from nca.models.failure_rules import codes
 from nca.models.failures import MAX_TEXT_CHARS, PassingFailure, classify_provider_error, is_quota
-from nca.models.providers import is_loopback, key_of, provider_of
+from nca.models.providers import EMBEDDED, address_of, is_loopback, key_of, provider_of, start_of
 from nca.models.redirects import RedirectRefused
 
 _UNREACHABLE = frozenset({"ConnectError", "ConnectTimeout", "ConnectionRefusedError", "ProxyError", "gaierror"})
@@ -61,7 +61,8 @@ def explain(error: BaseException, *, model: str = "", api_base: str = "") -> Pro
         if isinstance(cause, RedirectRefused):
             advice = "Set model.api_base to the address that is right."
             return ProviderError(f"{cause}; nca does not follow it with your conversation and key", advice=advice)
-    where = api_base or f"the provider of {model}"
+    address = address_of(provider_of(model), api_base, os.environ)
+    where = address or f"the provider of {model}"
     if refused := certificates.refused_encryption(causes(error), where):
         return ProviderError(refused[0], advice=refused[1])
     failure = classify_provider_error(error)
@@ -72,7 +73,9 @@ def explain(error: BaseException, *, model: str = "", api_base: str = "") -> Pro
     if "TooManyRedirects" in details.classes:
         return ProviderError(f"The server{at} redirects in a loop.", advice="Check model.api_base.", failure=failure)
     if details.classes & _UNREACHABLE and not [code for code in details.statuses if code != 500]:
-        if proxy := proxy_variable(api_base, os.environ):
+        if is_loopback(address) and not model.startswith(EMBEDDED):
+            return _no_server(address, model, failure)
+        if proxy := proxy_variable(address, os.environ):
             where += f" through the proxy of {proxy}"
         checked = f"the proxy ({proxy}), the address" if proxy else "the address"
         advice = f"Check {checked} (model.api_base) and the network, or choose another model with --model."
@@ -80,6 +83,13 @@ def explain(error: BaseException, *, model: str = "", api_base: str = "") -> Pro
     if failure.action == "fail" and (refusal := _refusal(details, failure, model, at)):
         return refusal
     return _by_action(failure, details, model)
+
+
+def _no_server(address: str, model: str, failure: ProviderFailure) -> ProviderError:
+    """The error where nothing on this machine listens."""
+    start = start_of(provider_of(model), address)
+    advice = f"Start the server there{f' ({start})' if start else ''}, or check the address (model.api_base)."
+    return _passing(f"Cannot connect to {address}.", advice, failure, most_retries=failures.NO_SERVER_TRIES)
 
 
 def cannot_open(error: Exception, model: str, api_base: str) -> ProviderError:

@@ -315,6 +315,8 @@ LATE_TRIES = 1
 """Retries after a timeout: each takes as long again."""
 UNREACHABLE_TRIES = 2
 """Retries without a connection: a server may be starting, but rarely is."""
+NO_SERVER_TRIES = 1
+"""Retries where nothing on this machine listens: nobody else starts it."""
 
 Result = TypeVar("Result")
 OnRetry = Callable[[RetryScheduled], None]

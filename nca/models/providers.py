@@ -144,19 +144,57 @@ _MOST_BYTES = 1_000_000
 
 
 class LocalServer(NamedTuple):
-    """`list_url` lists the models; litellm reaches them with `prefix` and `api_base`."""
+    """`list_url` lists the models; litellm reaches them with `prefix` and `api_base`. `start` is a command."""
 
     title: str
     list_url: str
     prefix: str
     api_base: str
+    start: str = ""
 
 
 LOCAL_SERVERS = (
-    LocalServer("Ollama", "http://127.0.0.1:11434/api/tags", "ollama_chat", "http://127.0.0.1:11434"),
-    LocalServer("LM Studio", "http://127.0.0.1:1234/v1/models", "lm_studio", "http://127.0.0.1:1234/v1"),
-    LocalServer("llama.cpp", "http://127.0.0.1:8080/v1/models", "openai", "http://127.0.0.1:8080/v1"),
+    LocalServer("Ollama", "http://127.0.0.1:11434/api/tags", "ollama_chat", "http://127.0.0.1:11434", "ollama serve"),
+    LocalServer(
+        *("LM Studio", "http://127.0.0.1:1234/v1/models", "lm_studio", "http://127.0.0.1:1234/v1", "lms server start"),
+    ),
+    LocalServer(
+        *("llama.cpp", "http://127.0.0.1:8080/v1/models", "openai", "http://127.0.0.1:8080/v1"),
+        "llama-server -m FILE",
+    ),
 )
+_STARTS = {
+    **{server.prefix: server.start for server in LOCAL_SERVERS if server.prefix != "openai"},
+    "ollama": "ollama serve",
+    "hosted_vllm": "vllm serve MODEL",
+}
+"""The command that starts a provider's server."""
+_ADDRESSES = {
+    **dict.fromkeys(("ollama", "ollama_chat"), ("OLLAMA_API_BASE", "http://localhost:11434")),
+    "hosted_vllm": ("HOSTED_VLLM_API_BASE", ""),
+    "litellm_proxy": ("LITELLM_PROXY_API_BASE", ""),
+}
+"""The variable in which litellm looks for a provider's address, and the one that it takes without."""
+
+
+def address_of(provider: str, api_base: str, env: Mapping[str, str]) -> str:
+    """The address at which a provider's models are asked; "" if only litellm knows it."""
+    variable, usual = _ADDRESSES.get(provider, ("", ""))
+    facts = PROVIDERS.get(provider)
+    return api_base or env.get(variable, "").strip() or usual or (facts.openai_base if facts else "")
+
+
+def address_variable(provider: str) -> str:
+    """The variable that must name the address of a provider that has none of its own; "" for the others."""
+    variable, usual = _ADDRESSES.get(provider, ("", ""))
+    return "" if usual else variable
+
+
+def start_of(provider: str, address: str) -> str:
+    """The command that starts the server that is expected at an address of this machine; "" if nobody knows it."""
+    at = urlsplit(address)
+    listed = (server.start for server in LOCAL_SERVERS if urlsplit(server.api_base).port == at.port)
+    return _STARTS.get(provider, "") or next(listed, "")
 
 
 class Found(NamedTuple):

@@ -237,6 +237,19 @@ async def test_whoever_speaks_openais_protocol_is_read_directly(name: str) -> No
     assert provider.requests[0]["model"] == name.split("/", 1)[-1]
 
 
+@pytest.mark.parametrize("name", ["hosted_vllm/m", "litellm_proxy/m"])
+async def test_a_server_without_a_known_address_is_asked_nowhere(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    variable = f"{name.split('/')[0].upper()}_API_BASE"
+    monkeypatch.delenv(variable, raising=False)
+    with Provider(in_order("Hello.")) as provider:
+        # Where litellm would send it.
+        monkeypatch.setenv("OPENAI_BASE_URL", provider.url)
+        with pytest.raises(ModelUnavailable, match="needs the address of its server") as raised:
+            await Asked(provider, name, api_base="").reply()
+        assert variable in raised.value.advice
+        assert provider.requests == []
+
+
 @pytest.mark.parametrize(
     ("fault", "says"),
     [("plain", ""), ("wrong-key", "OPENAI_API_KEY"), ("unprocessable", "rejected the request"), ("nothing", "empty")],

@@ -5,7 +5,7 @@ from nca.errors import ModelUnavailable, ProviderError
 from nca.models.catalog import describe
 from nca.models.client import ModelRequest, ProviderModel
 from nca.models.explain import BrokenStream, EmptyAnswer, explain
-from nca.models.failures import PassingFailure
+from nca.models.failures import NO_SERVER_TRIES, PassingFailure
 
 
 class Refused(Exception):
@@ -115,3 +115,30 @@ async def test_a_client_that_cannot_be_made_names_the_setting_and_is_not_tried_a
         await model.ask(ModelRequest([{"role": "user", "content": "Hello"}]), lambda _: None)
     assert (variable in raised.value.advice, retries) == (True, [])
     await model.close()
+
+
+@pytest.mark.parametrize(
+    ("model", "api_base", "address", "start"),
+    [
+        ("ollama_chat/m", "", "http://localhost:11434", "(ollama serve)"),
+        ("ollama/m", "http://127.0.0.1:7000", "http://127.0.0.1:7000", "(ollama serve)"),
+        ("lm_studio/m", "", "http://127.0.0.1:1234/v1", "(lms server start)"),
+        ("hosted_vllm/m", "http://localhost:8000/v1", "http://localhost:8000/v1", "(vllm serve MODEL)"),
+        ("openai/m", "http://localhost:8080/v1", "http://localhost:8080/v1", "(llama-server -m FILE)"),
+        ("openai/m", "http://localhost:8099/v1", "http://localhost:8099/v1", "Start the server there, or"),
+    ],
+)
+def test_a_server_of_this_machine_that_does_not_run_is_named_with_how_to_start_it(
+    monkeypatch: pytest.MonkeyPatch, model: str, api_base: str, address: str, start: str
+) -> None:
+    monkeypatch.delenv("OLLAMA_API_BASE", raising=False)
+    explained = explain(ConnectionRefusedError("[Errno 111]"), model=model, api_base=api_base)
+    assert explained.message == f"Cannot connect to {address}."
+    assert start in explained.advice
+    assert isinstance(explained, PassingFailure)
+    assert explained.most_retries == NO_SERVER_TRIES
+    monkeypatch.setenv("OLLAMA_API_BASE", "http://there:1")
+    if model == "ollama_chat/m":
+        there = explain(ConnectionRefusedError("[Errno 111]"), model=model)
+        assert there.message.startswith("Cannot connect to http://there:1")
+        assert "ollama serve" not in there.advice
