@@ -64,44 +64,25 @@ class WantedSession:
             return latest_here(store, output.notice)
         if not self._is_resuming:
             return None
+        from nca.terminal.panels.offered_sessions import OtherSessions, agent_named
         from nca.terminal.panels.session_loader import find_titled
 
-        agent = _agent_named(self._session) if self._session else ""
+        agent = agent_named(self._session) if self._session else ""
         if self._session and not agent:
             return find_titled(store, self._session)
-        from nca.terminal.panels.offered_sessions import OtherSessions
-
         self._others = OtherSessions(os.environ, Path.home(), str(Path.cwd()), agent)
         if self._has_screen:
             return await _pick_on_screen(store, self._others, agent)
         return _pick_by_number(store, self._others, agent)
 
 
-def _agent_named(name: str) -> str:
-    """The name, if it is that of another agent; else ""."""
-    from nca.transcripts.formats.registry import format_named
-
-    return name if format_named(name) else ""
-
-
-def _none(agent: str, notes: Sequence[str]) -> UsageError:
-    if not agent:
-        return UsageError("There is no session to resume.")
-    from nca.transcripts.formats.registry import format_named
-
-    found = format_named(agent)
-    return UsageError(
-        f"There is no session of {found.title if found else agent} in this directory.", advice=" ".join(notes)
-    )
-
-
 async def _pick_on_screen(store: Store, others: OtherSessions, agent: str) -> SessionInfo:
-    from nca.terminal.panels.offered_sessions import OfferedSessions
+    from nca.terminal.panels.offered_sessions import OfferedSessions, none_of
     from nca.terminal.panels.session_picker import SessionPicker
 
     loader = OfferedSessions(store, others, own=not agent)
     if agent and not await loader.sessions():
-        raise _none(agent, others.notes)
+        raise none_of(agent, others.notes)
     try:
         chosen = await SessionPicker(loader, str(Path.cwd())).run()
     finally:
@@ -114,12 +95,13 @@ async def _pick_on_screen(store: Store, others: OtherSessions, agent: str) -> Se
 def _pick_by_number(store: Store, others: OtherSessions, agent: str) -> SessionInfo | None:
     """The session that the person picks from a numbered list; None for a new one."""
     from nca.humanize import counted, local_time
+    from nca.terminal.panels.offered_sessions import none_of
     from nca.terminal.render.sessions import title
 
     own = [] if agent else store.list(limit=_LISTED)
     infos = sorted([*own, *others.rows(store)], key=lambda info: -info.updated_at)[:_LISTED]
     if not infos:
-        raise _none(agent, others.notes)
+        raise none_of(agent, others.notes)
     for number, info in enumerate(infos, 1):
         is_other = info.id in others
         name = f"{number:3}" if can_ask() else "        " if is_other else info.id

@@ -84,6 +84,30 @@ async def choose(app: App) -> None:
         await app.sessions.resume(chosen.id)
 
 
+async def _choose_of(app: App, agent: str) -> None:
+    """Have the person pick a session of another agent in this directory, import it and continue it."""
+    from nca.terminal.panels.offered_sessions import OfferedSessions, OtherSessions, none_of
+    from nca.terminal.panels.session_picker import SessionPicker
+
+    conversation, store = app.conversation, app.conversation.store
+    others = OtherSessions(os.environ, Path.home(), str(conversation.directory), agent)
+    with closing(OfferedSessions(store, others, own=False)) as loader:
+        if not await loader.sessions():
+            raise none_of(agent, others.notes)
+        if not app.can_walk:
+            raise UsageError(f"/resume {agent} needs a screen.", advice="`nca sessions import FILE` imports one.")
+        theme = conversation.loaded.settings.terminal.theme
+        chosen = await app.reader.walk(SessionPicker(loader, str(conversation.directory), theme=theme))
+    if chosen is None:
+        return
+    if waiting := others.waiting_line(chosen):
+        app.output.notice(waiting)
+    imported = others.chosen(store, chosen)
+    for note in (*others.notes, *imported.notes):
+        app.output.notice(note)
+    await app.sessions.resume(imported.info.id)
+
+
 def suggestions(app: App, argument: str) -> list[Suggestion]:
     """The newest sessions that match a word by id, name or first message."""
     word = argument.lower()
@@ -148,14 +172,23 @@ async def _delete(app: App, wanted: str) -> None:
 
 class ResumeCommand(Command):
     name = "resume"
-    usage = "/resume\n/resume ID or TITLE  (its beginning or a word of it is enough)"
+    usage = (
+        "/resume\n/resume ID or TITLE  (its beginning or a word of it is enough)\n"
+        "/resume AGENT  choose one of another agent's here, as in /resume claude"
+    )
     about = "Continue an earlier session; without ID, choose one"
 
     async def run(self, app: App, argument: str) -> None:
         if not argument:
             await choose(app)
             return
-        await app.sessions.resume(argument)
+        # Imported here: it reads other agents' formats.
+        from nca.terminal.panels.offered_sessions import agent_named
+
+        if agent := agent_named(argument):
+            await _choose_of(app, agent)
+        else:
+            await app.sessions.resume(argument)
 
     def complete(self, app: App, argument: str) -> Iterable[Suggestion]:
         before, blank, _ = argument.rpartition(" ")

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from nca.errors import UsageError
 from nca.humanize import byte_size
 from nca.sessions.session import SessionInfo, SessionPreview
 from nca.sessions.store import Store
@@ -78,6 +79,18 @@ class OfferedSessions(SessionLoader):
             await asyncio.sleep(0)
             return None
         return await super().preview(session_id)
+
+
+def agent_named(name: str) -> str:
+    """The name, if it is that of another agent; else ""."""
+    return name if format_named(name) else ""
+
+
+def none_of(agent: str, notes: Sequence[str]) -> UsageError:
+    """The error for a list without sessions; `agent`: of which agent only, or ""."""
+    if not (found := format_named(agent)):
+        return UsageError("There is no session to resume.")
+    return UsageError(f"There is no session of {found.title} in this directory.", advice=" ".join(notes))
 
 
 def _condensed(notes: Sequence[str]) -> tuple[str, ...]:
