@@ -322,13 +322,17 @@ def _weights() -> Iterator[Finding]:
 
 def _model(*, probe: bool) -> Iterator[Finding]:
     """The model that `nca loop` would use, as far as is known without --probe."""
-    from nca.models.choose import choose
-    from nca.models.providers import SPEAKS_OPENAI, endpoint_of, key_of, provider_of
+    from nca.models.choose import checked_endpoint, choose
+    from nca.models.providers import SPEAKS_OPENAI, key_of, provider_of
 
     try:
         loaded = load_settings({}, None, remembers=True)
         settings = loaded.settings.model
-        base, _ = endpoint_of("openai", settings.api_base, os.environ)
+        try:
+            base, _ = checked_endpoint("openai", settings.api_base, os.environ)
+        except ConfigError as error:
+            yield Finding("model", "fail", error.message, error.advice)
+            return
         if base and not settings.name:
             yield (
                 _endpoint(base, key_of("openai", os.environ)[1])

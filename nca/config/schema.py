@@ -35,7 +35,7 @@ class ModelSettings(Table):
     output_ratio: float = setting(0.0, types.ratio(zero=True))
     images: str = setting("auto", types.choice("auto", "yes", "no", aliases={True: "yes", False: "no"}))
     summarizer: str = setting("", types.model_names(types.text()))
-    api_base: str = setting("", types.text(), user_only=True)
+    api_base: str = setting("", types.web_address(), user_only=True)
     temperature: float | str = setting("provider", types.or_word("provider", types.number(0, 2)))
     reasoning: str = setting(
         "auto", types.choice("auto", "off", "low", "medium", "high", aliases={False: "off", "none": "off"})

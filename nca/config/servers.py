@@ -12,12 +12,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
-from urllib.parse import urlsplit
 
 from nca.config import value_types as types
 from nca.config.document import shown_name
 from nca.config.tables import Row, read_row
-from nca.config.value_types import InvalidValue, ValueType, setting
+from nca.config.value_types import InvalidValue, ValueType, is_web_address, setting
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}")
 """A server's name is part of its tools' names, which providers limit to 64 characters."""
@@ -62,7 +61,7 @@ class McpServer(Row):
             raise ValueError("either command or url must be given" + (", not both" if self.url.strip() else ""))
         if self.client_id and not self.url:
             raise ValueError("client_id is for an HTTP server, which has a url")
-        if self.url and not _is_web_address(self.url):
+        if self.url and not is_web_address(self.url):
             raise ValueError("url must begin with http:// or https:// and name a host")
 
     def __str__(self) -> str:
@@ -120,11 +119,3 @@ def _read(name: str, raw: Any) -> McpServer:
     if not NAME.fullmatch(name):
         raise InvalidValue(f" {shown_name(name)}: a server's name is 1 to 32 letters, digits, _ and -.", name)
     return replace(read_row(McpServer, raw, name), name=name)
-
-
-def _is_web_address(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and url.isprintable()
-    except ValueError:
-        return False

@@ -135,6 +135,28 @@ def postgres_url() -> ValueType:
     return ValueType("postgresql://USER@HOST/DATABASE", read)
 
 
+def web_address() -> ValueType:
+    """An address of a server that speaks HTTP; empty for none."""
+
+    def read(value: Any) -> str:
+        address: str = text().read(value).strip()
+        if address and not is_web_address(address):
+            raise _refuse()
+        return address
+
+    return ValueType("an address that begins with http:// or https://", read)
+
+
+def is_web_address(address: str) -> bool:
+    """Whether an address has the scheme of the web, a host and, if any, a port that can be one."""
+    try:
+        parts = urlsplit(address)
+        has_port = parts.port is None or parts.port > 0
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and bool(parts.hostname) and has_port and address.isprintable()
+
+
 def file_path() -> ValueType:
     """A file's path, absolute or relative to the project's directory; `~` is the user's home."""
 

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 from nca.config.overrides import Layer
 from nca.config.schema import ModelSettings
-from nca.errors import ModelUnavailable
+from nca.config.value_types import is_web_address, web_address
+from nca.errors import ConfigError, ModelUnavailable
 from nca.models.providers import EMBEDDED, PROVIDERS, endpoint_of, key_of, provider_of
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def choose(
     """
     if settings.name:
         return replace(named(settings.name, settings, env, why=f"set by {named_by}"), is_named=True)
-    base, base_origin = endpoint_of("openai", settings.api_base, env)
+    base, base_origin = checked_endpoint("openai", settings.api_base, env)
     if base:
         return _at_endpoint(base, base_origin, env)
     if (keyed := _by_keys(env)) is not None:
@@ -89,11 +90,19 @@ def choose(
     return _embedded(env)
 
 
+def checked_endpoint(provider: str, api_base: str, env: Mapping[str, str]) -> tuple[str, str]:
+    """See `endpoint_of`. Raises ConfigError for an address of the environment that cannot be one."""
+    base, origin = endpoint_of(provider, api_base, env)
+    if base and not is_web_address(base):
+        raise ConfigError(f"{origin} = {base!r} is not valid; valid: {web_address().valid}.")
+    return base, origin
+
+
 def named(name: str, settings: ModelSettings, env: Mapping[str, str], *, why: str = "chosen") -> Choice:
     """The choice for a model that is configured, or named with --model or /model."""
     if name.startswith(EMBEDDED):
         return Choice(model=name, why=why)
-    base = settings.api_base or endpoint_of(_provider(name), "", env)[0]
+    base = settings.api_base or checked_endpoint(_provider(name), "", env)[0]
     has_prefix = "/" in name and bool(_provider(name))
     model = name if has_prefix or not base else f"openai/{name}"
     variable, key = key_of(_provider(model), env)

@@ -11,13 +11,15 @@ from nca.errors import ModelNotFound, ModelUnavailable, ProviderError, ProviderF
 from nca.humanize import one_line
 from nca.models import certificates, failures
 from nca.models.error_details import ErrorDetails, causes, read_error
-from nca.models.failure_rules import codes
+from nca.models.failure_rules import codes, says
 from nca.models.failures import MAX_TEXT_CHARS, PassingFailure, classify_provider_error, is_quota
 from nca.models.providers import EMBEDDED, address_of, is_loopback, key_of, provider_of, start_of
 from nca.models.redirects import RedirectRefused
 
 _UNREACHABLE = frozenset({"ConnectError", "ConnectTimeout", "ConnectionRefusedError", "ProxyError", "gaierror"})
 """No connection was made. litellm's APIConnectionError is not listed: litellm uses it for every unknown error."""
+_NO_ADDRESS = frozenset({"UnsupportedProtocol", "InvalidURL"})
+_REFUSED_BY_PROXY = re.compile(r"^(4\d\d)\b", re.MULTILINE)
 _RATE_WORDS = re.compile(r"\brate\b|per[ -]minute|throttl|too many", re.IGNORECASE)
 _BY_ACTION = {
     "compact": ("The context does not fit {model}", "Run /compact in the chat and try again."),
@@ -63,8 +65,8 @@ def explain(error: BaseException, *, model: str = "", api_base: str = "") -> Pro
             return ProviderError(f"{cause}; nca does not follow it with your conversation and key", advice=advice)
     address = address_of(provider_of(model), api_base, os.environ)
     where = address or f"the provider of {model}"
-    if refused := certificates.refused_encryption(causes(error), where):
-        return ProviderError(refused[0], advice=refused[1])
+    if lasting := _lasting(error, details, where, address):
+        return ProviderError(lasting[0], advice=lasting[1])
     failure = classify_provider_error(error)
     at = f" at {api_base}" if api_base else ""
     if isinstance(error, EmptyAnswer) and failure.action == "fail" and not (details.statuses or is_quota(details)):
@@ -90,6 +92,31 @@ def _no_server(address: str, model: str, failure: ProviderFailure) -> ProviderEr
     start = start_of(provider_of(model), address)
     advice = f"Start the server there{f' ({start})' if start else ''}, or check the address (model.api_base)."
     return _passing(f"Cannot connect to {address}.", advice, failure, most_retries=failures.NO_SERVER_TRIES)
+
+
+def _lasting(error: BaseException, details: ErrorDetails, where: str, address: str) -> tuple[str, str] | None:
+    """What keeps a connection from being made however long one waits, and the advice; None if nothing is known to."""
+    if refused := certificates.refused_encryption(causes(error), where):
+        return refused
+    if says("wants_encryption", details.text):
+        return f"{where} wants encryption (https).", "Set model.api_base to its address with https://."
+    if details.classes & _NO_ADDRESS:
+        said = f"{address} is no address of a server." if address else f"The address of {where} is not valid."
+        return said, "Valid: an address that begins with http:// or https:// (model.api_base)."
+    proxy = proxy_variable(address, os.environ)
+    # An answer to CONNECT is in the error's text.
+    answers = _REFUSED_BY_PROXY.findall(details.text) if "ProxyError" in details.classes else []
+    status = 407 if 407 in details.statuses else int(answers[0]) if answers else 0
+    if not (proxy and status):
+        return None
+    if status != 407:
+        advice = f"Check {proxy}, or name the host in no_proxy."
+        return f"The proxy of {proxy} refuses to connect to {where} (status {status}).", advice
+    has_password = "@" in os.environ[proxy]
+    said = (
+        "does not accept the user name and the password in it" if has_password else "wants a user name and a password"
+    )
+    return f"The proxy of {proxy} {said} (status 407).", f"Set {proxy} to http://USER:PASSWORD@HOST:PORT."
 
 
 def cannot_open(error: Exception, model: str, api_base: str) -> ProviderError:

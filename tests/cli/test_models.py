@@ -194,6 +194,12 @@ def test_doctor_says_that_a_certificate_is_refused_as_the_chat_does(
         assert findings("--probe")["endpoint"]["status"] == "ok"
 
 
+def test_doctor_names_an_address_that_cannot_be_one(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_BASE", "localhost:8911/v1")
+    found = findings()["model"]
+    assert (found["status"], "OPENAI_API_BASE = 'localhost:8911/v1'" in found["detail"]) == ("fail", True)
+
+
 def test_doctor_fails_on_broken_settings(home: Path) -> None:
     (Path.cwd() / ".nca").mkdir()
     (Path.cwd() / ".nca" / "config.toml").write_text("[context\n")

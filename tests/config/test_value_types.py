@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from nca.config.schema import KEYS, AdmissionSettings
 from nca.config.tables import PermissionRule
-from nca.config.value_types import InvalidValue, boolean, choice, number, ratio, text, texts, whole
+from nca.config.value_types import InvalidValue, boolean, choice, number, ratio, text, texts, web_address, whole
 
 
 @pytest.mark.parametrize(
@@ -28,6 +28,29 @@ def test_whole(raw: Any, value: int) -> None:
 @pytest.mark.parametrize("raw", [0.8, 80, "80", "80%", "0.8", " 80 % "])
 def test_ratio(raw: Any) -> None:
     assert ratio().read(raw) == 0.8
+
+
+@pytest.mark.parametrize("raw", ["", "http://localhost:8911/v1", " HTTPS://[::1]:8/v1 ", "https://models.example"])
+def test_an_address_of_the_web(raw: str) -> None:
+    assert web_address().read(raw) == raw.strip()
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        "localhost:8911/v1",
+        "//localhost/v1",
+        "models.example",
+        "ftp://a/v1",
+        "http://",
+        "http://a:99999",
+        "http://a\nb",
+        8,
+    ],
+)
+def test_what_is_no_address_of_the_web(raw: Any) -> None:
+    with pytest.raises(ValueError, match="not valid"):
+        web_address().read(raw)
 
 
 def test_a_percentage_below_10_needs_its_sign() -> None:

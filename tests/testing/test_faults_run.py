@@ -86,7 +86,7 @@ def test_a_process_of_its_own_does_the_same(name: str, separate: FaultRuns) -> N
 
 @pytest.mark.parametrize(
     ("address", "retries"),
-    [("http://127.0.0.1:9/v1", 2), ("http://no-such-host.invalid/v1", 2), ("https://127.0.0.1:{}/v1", 0)],
+    [("http://127.0.0.1:9/v1", 1), ("http://no-such-host.invalid/v1", 2), ("https://127.0.0.1:{}/v1", 0)],
 )
 def test_what_cannot_be_reached_is_named(address: str, retries: int, tmp_path: Path) -> None:
     """Refused, without a name, and a server that speaks no TLS, which waiting does not change."""
