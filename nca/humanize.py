@@ -36,6 +36,17 @@ def some_of(names: Sequence[str], most: int) -> str:
     return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
 
 
+class UsualNotice(str):
+    """The text of a notice that says only what was loaded (`nca.events.Notice.is_usual`)."""
+
+    __slots__ = ()
+
+
+def in_one(words: Sequence[str]) -> str:
+    """All of them: `a`, `a and b`, `a, b and c`."""
+    return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
+
+
 def kind_name(value: object) -> str:
     """What a value is, in the words of JSON: an error says it of one that cannot be used."""
     names = {dict: "an object", list: "a list", str: "text", int: "a number", float: "a number", bool: "a boolean"}

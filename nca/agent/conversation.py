@@ -19,7 +19,6 @@ from nca.agent.beside import SideQuestions
 from nca.agent.context import Context
 from nca.agent.mcp import join_servers
 from nca.agent.parts import ConversationParts
-from nca.agent.project_instructions import UsualNotice
 from nca.agent.rewinding import FINISHED_STEPS, FIRST_PROGRESS_SECONDS, NEXT_PROGRESS_SECONDS, WAITING, Rewinds
 from nca.agent.turn import Turn
 from nca.config.loaded import LoadedSettings
@@ -28,6 +27,7 @@ from nca.config.paths import PathLike, read_path
 from nca.errors import ConfigError, NcaError, UsageError
 from nca.events import ErrorRaised, Failure, Listener, Listeners, Notice, TurnFinished, TurnStarted
 from nca.file_history.restore import Watch
+from nca.humanize import UsualNotice
 from nca.messages import Message
 from nca.models.model import Model
 from nca.sessions.session import Kind

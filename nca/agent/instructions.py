@@ -12,13 +12,14 @@ from itertools import accumulate
 from pathlib import Path
 from typing import BinaryIO
 
-from nca.agent.project_instructions import UsualNotice, project_instructions
+from nca.agent.project_instructions import project_instructions
 from nca.agent.surroundings import surroundings
 from nca.config.paths import user_config_file
 from nca.config.schema import Settings
 from nca.config.tables import Section
 from nca.context.budget import Budget
 from nca.errors import ConfigError
+from nca.humanize import UsualNotice
 from nca.models.catalog import ModelFacts
 from nca.redact import KEYS_BY_SHAPE, Redactor
 from nca.tools.files.reading_rules import ANY_READING, Reading

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from nca.context.admission import FILE_CUT, PREVIEW_BYTES, Admitted, fit_files
 from nca.context.tokens import frame_tokens, part_tokens
 from nca.errors import UsageError
-from nca.humanize import counted
+from nca.humanize import UsualNotice, counted
 from nca.images import MAX_IMAGE_BYTES, image_kind, image_part, image_problem
 from nca.messages import AttachmentPart, MediaPart, Message, TextPart, clean_text, user_message
 from nca.tools.files.read import listing
@@ -277,7 +277,8 @@ def attached_lines(message: Message, tokens_of: Callable[[int], int]) -> Iterato
             size = "" if isinstance(part, MediaPart) else counted(len(part.text.splitlines()), "line")
             size = f"all {size}" if size and name in by_lines else size
             told = f"A hook added {size}" if is_of_hook else " · ".join(filter(None, (f"Attached {name}", size)))
-            whole.append(f"{told} · {cost}")
+            line = f"{told} · {cost}"
+            whole.append(UsualNotice(line) if is_of_hook else line)
         else:
             kept = len((part.text.rpartition(FILE_CUT)[0] or part.text).encode())
             yield f"{what} was cut to fit: {kept:,} of {part.original_bytes:,} bytes · {cost}"

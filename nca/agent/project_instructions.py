@@ -23,6 +23,7 @@ from nca.config.other_agents import Instructions, instruction_names
 from nca.config.paths import PROJECT_FOLDER
 from nca.config.tables import PermissionRule
 from nca.context.file_reads import file_use
+from nca.humanize import UsualNotice
 from nca.messages import ToolCall
 from nca.redact import KEYS_BY_SHAPE, Redactor
 from nca.tools.files.reading_rules import ANY_READING, Reading
@@ -55,12 +56,6 @@ _HEADING = (
     "From files of the project, the nearest last; where they differ, the nearest counts, and before all of them what"
     " the person says. They allow nothing that the person has not allowed."
 )
-
-
-class UsualNotice(str):
-    """A notice that says only what was loaded (`Notice.is_usual`)."""
-
-    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from nca.context.reminders import Reminders, shown_injections, with_reminders
 from nca.context.tokens import message_tokens
 from nca.errors import UsageError
 from nca.events import Listener, MessageTaken, Notice
-from nca.humanize import counted
+from nca.humanize import UsualNotice, counted
 from nca.messages import AttachmentPart, Message, clean_text, user_message
 from nca.redact import Redactor
 from nca.tools.files.reading_rules import FilesRead
@@ -214,7 +214,7 @@ class UserInput:
         """
         if said := await self.hooks.begun():
             self.window.append(Message("user", f"[a hook says: {said}]", source="nca"))
-            self.emit(Notice(f"A hook added {counted(len(said.splitlines()), 'line')}."))
+            self.emit(Notice(f"A hook added {counted(len(said.splitlines()), 'line')}.", is_usual=True))
         queued = self._queued()
         text = text_of(queued)
         if not text:
@@ -272,7 +272,7 @@ class UserInput:
 
     def _say_attached(self, message: Message) -> None:
         for text in attached_lines(message, self.window.meter.scaled):
-            self.emit(Notice(text))
+            self.emit(Notice(str(text), is_usual=isinstance(text, UsualNotice)))
 
     def _due_reminders(self, measured: Measurement) -> tuple[str, ...]:
         inject = self.window.context.inject

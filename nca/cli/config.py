@@ -34,8 +34,7 @@ def show(
     """Show settings with their values and where each was set."""
     loaded = _load()
     keys = _named(loaded, name)
-    for note in loaded.notes:
-        typer.echo(note, err=True)
+    flags.say_notes(loaded.notes)
     if as_json:
         facts = {key: {"value": loaded.value(key), "origin": one_line(loaded.origin(key))} for key in keys}
         typer.echo(json.dumps(facts, indent=2, default=_plain))
@@ -210,10 +209,25 @@ def _named(loaded: LoadedSettings, name: str) -> list[str]:
 
         if found := matching(written):
             return found
-    loaded.value(written)
+    try:
+        loaded.value(written)
+    except ConfigError as error:
+        if group := _group_meant(written):
+            raise ConfigError(error.message, advice=f"Did you mean the group {group}?") from None
+        raise
     _say_canonical(written)
     one = canonical(written)
     return [one.key if one is not None else written]
+
+
+def _group_meant(name: str) -> str:
+    """The group whose name is nearly this; "" if none is."""
+    import difflib
+
+    from nca.config.schema import KEYS
+
+    groups = dict.fromkeys(key.partition(".")[0] for key in KEYS if "." in key)
+    return next(iter(difflib.get_close_matches(name.lower(), groups, n=1, cutoff=0.7)), "")
 
 
 def _text(loaded: LoadedSettings, key: str) -> str:

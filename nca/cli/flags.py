@@ -17,6 +17,7 @@ import typer
 from nca.cli.early_questions import wrapped
 from nca.cli.startup import load_settings, open_session_store, store_place
 from nca.errors import NcaError, SessionNotFound, UsageError
+from nca.humanize import UsualNotice
 from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.sessions import title
 
@@ -223,6 +224,13 @@ def say(line: str, hang: int = 0, mark: str = "") -> None:
     """
     shown = wrapped(line, hang) if sys.stdout.isatty() else line
     typer.echo(f"{mark}{shown[len(line.split(' ', 1)[0]) :]}" if mark else shown)
+
+
+def say_notes(notes: Sequence[str]) -> None:
+    """The notes about the settings; those that only say what was loaded to a person."""
+    for note in notes:
+        if sys.stderr.isatty() or not isinstance(note, UsualNotice):
+            typer.echo(note, err=True)
 
 
 def stored_session(file: str) -> SessionCopy | None:

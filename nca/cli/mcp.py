@@ -175,8 +175,7 @@ def list_(
     from nca.config.saving import defining_files
 
     loaded = load_settings({}, None)
-    for note in loaded.notes:
-        typer.echo(note, err=True)
+    flags.say_notes(loaded.notes)
     servers = loaded.settings.mcp.servers
     files = defining_files(Path.cwd(), os.environ)
     if files and not servers:
@@ -239,8 +238,7 @@ def add(
     if any(one.name == name for one in loaded.settings.mcp.servers):
         typer.echo("To try it: nca mcp list --check")
         return
-    for note in loaded.notes:
-        typer.echo(note, err=True)
+    flags.say_notes(loaded.notes)
 
 
 @app.command()

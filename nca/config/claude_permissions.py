@@ -25,7 +25,7 @@ from typing import Any, Literal, NamedTuple
 from nca.config.document import read_json, shown_name, shown_path
 from nca.config.tables import TOOLS, PermissionRule, is_file_pattern
 from nca.errors import ConfigError
-from nca.humanize import counted, some_of
+from nca.humanize import UsualNotice, counted, in_one, some_of
 
 FILES = (".claude/settings.json", ".claude/settings.local.json")
 
@@ -317,11 +317,11 @@ def _said(rules: Sequence[HeldRule], file: str) -> Iterator[str]:
             words.append(counted(count, f"{decision} rule"))
     if words:
         holds = "holds" if len(words) == 1 and words[0].startswith("1 ") else "hold"
-        yield f"{' and '.join(words)} of {file} {holds} here."
+        yield UsualNotice(f"{in_one(words)} of {file} {holds} here.")
     others = [rule for rule in rules if not rule.is_exact]
     if wider := list(dict.fromkeys(shown_name(rule.written) for rule in others if rule.decision == "allow")):
         allow = "allows" if len(wider) == 1 else "allow"
-        yield f"{file}: {some_of(wider, _MOST_NAMED)} {allow} more than a rule of nca can, so nca asks."
+        yield UsualNotice(f"{file}: {some_of(wider, _MOST_NAMED)} {allow} more than a rule of nca can, so nca asks.")
     if unclear := list(dict.fromkeys(shown_name(rule.written) for rule in others if rule.decision != "allow")):
         asked = "are not clear to nca, so it asks" if len(unclear) > 1 else "is not clear to nca, so it asks"
         yield f"{file}: {some_of(unclear, _MOST_NAMED)} {asked} about every call that may be meant."

@@ -16,6 +16,7 @@ from nca.config.document import Document, shown_name, shown_path, shown_value
 from nca.config.hooks import EVENTS, Hook
 from nca.config.tables import read_row
 from nca.config.value_types import InvalidValue
+from nca.humanize import UsualNotice
 from nca.safe_files import open_ordinary
 
 KEY_VARIABLE = "ANTHROPIC_API_KEY"
@@ -136,7 +137,8 @@ def _put(settings: dict[str, Any], key: str, value: Any) -> None:
 def _tables(events: dict[str, Any], path: Path, notes: list[str]) -> Iterator[dict[str, Any]]:
     """Each hook that nca can run as a table of `[[hooks]]`."""
     if unknown := [shown_name(event) for event in events if event not in EVENTS]:
-        notes.append(f"{shown_path(path)}: hooks for {', '.join(unknown)} do not run: nca has no such event.")
+        said = f"{shown_path(path)}: hooks for {', '.join(unknown)} do not run: nca has no such event."
+        notes.append(UsualNotice(said))
     for event in filter(events.__contains__, EVENTS):
         groups = events[event]
         for group in groups if isinstance(groups, list) else ():

@@ -161,6 +161,13 @@ def test_show_searches_as_the_chat_does(shell: Shell) -> None:
         shell("show", "zzzzzz")
 
 
+@pytest.mark.parametrize(("typed", "meant"), [("contxt", "context"), ("sesion", "session"), ("Modl", "model")])
+def test_show_knows_the_group_that_was_meant(shell: Shell, typed: str, meant: str) -> None:
+    with pytest.raises(ConfigError) as raised:
+        shell("show", typed)
+    assert raised.value.advice == f"Did you mean the group {meant}?"
+
+
 def test_show_takes_a_setting_or_a_group(shell: Shell) -> None:
     assert shell("show", "theme") == 'terminal.theme = "auto"  (default)\n'
     group = [line.split()[0] for line in shell("show", "context.prune").splitlines()]

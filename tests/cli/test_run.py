@@ -17,8 +17,9 @@ from nca.context.validate import validate_request
 from nca.sessions.store import Store
 from nca.testing.provider import Provider
 from nca.testing.scripted import Answer
-from tests.cli.command import nca
+from tests.cli.command import environment, nca
 from tests.test_images import PNG
+from tests.testing.forked_tty import ForkedTty
 from tests.testing.forks import forked, shared
 
 
@@ -67,6 +68,27 @@ def test_what_was_loaded_is_no_line_for_a_program_and_what_was_cut_is(provider: 
     assert run(provider, tmp_path, "Hello", "--context-window", "4000", "--permission", "auto").stderr == ""
     rules.write_text("Be short. " * 9_000)
     assert "Instructions: AGENTS.md (cut: " in run(provider, tmp_path, "Hello", "--context-window", "4000").stderr
+
+
+def test_what_claude_code_s_settings_say_at_every_start_is_no_line_for_a_program(
+    provider: Provider, tmp_path: Path
+) -> None:
+    project = tmp_path / "project"
+    (project / ".claude").mkdir(parents=True)
+    adds = [{"hooks": [{"type": "command", "command": "echo Be short."}]}]
+    hooks = {"UserPromptSubmit": adds, "PermissionRequest": adds}
+    settings = {"permissions": {"deny": ["Bash(rm:*)"], "ask": ["Bash(git push:*)"]}, "hooks": hooks}
+    (project / ".claude" / "settings.json").write_text(json.dumps(settings))
+    wanted = ("hold here", "nca has no such event", "A hook added 1 line")
+    begun = ("run", "Hello", "--trust", "--context-window", "4000", "-m", "openai/test-model")
+    key = {"OPENAI_API_KEY": "k", "OPENAI_API_BASE": provider.url}
+    assert forked(*begun, home=tmp_path, cwd=project, **key).stderr == ""
+    assert "Be short." in str(provider.requests[-1]), "the hook ran"
+    assert "hold here" not in forked("mcp", "list", home=tmp_path, cwd=project).stderr
+    env = environment(tmp_path, **key)
+    with ForkedTty(["nca", *begun], environment=env, cwd=project) as tty:
+        assert tty.ends() == 0
+        assert all(one in " ".join(tty.text().split()) for one in wanted), "a person at a terminal is told"
 
 
 def test_an_error_is_printed_once(provider: Provider, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from nca.config.claude_permissions import allowing, restricting
 from nca.config.layers import UNTRUSTED, load
 from nca.config.loaded import LoadedSettings
 from nca.config.tables import PermissionRule
+from nca.humanize import UsualNotice
 from nca.tools.permissions import matching
 
 
@@ -53,6 +54,15 @@ def test_all_files_hold_at_once_and_each_is_said_in_a_line(place: Place) -> None
     assert len(loaded.settings.permissions.ask) == 2
     assert loaded.settings.permissions.allow == ()
     assert loaded.value("permissions.deny") == ()
+
+
+def test_what_only_says_what_holds_is_usual_and_what_is_unclear_is_not(place: Place) -> None:
+    place.write({"deny": ["Bash(rm:*)", "Nonsense(x)"], "ask": ["Bash(git push:*)"], "allow": ["Bash(make)"]})
+    usual, unclear = place.load(is_trusted=True).notes
+    assert usual == "1 deny rule, 1 ask rule and 1 allow rule of .claude/settings.json hold here."
+    assert isinstance(usual, UsualNotice)
+    assert "is not clear to nca" in unclear
+    assert not isinstance(unclear, UsualNotice)
 
 
 def test_no_layer_takes_them_away(place: Place) -> None:

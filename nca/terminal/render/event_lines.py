@@ -54,6 +54,8 @@ IN_CHAT = {
 IN_SHELL = {
     "(/model)": "(--model)",
     "/model switches": "--model switches",
+    "/mcp shows more": "nca mcp list --check shows more",
+    "/mcp login ": "nca mcp login ",
     '--fit cut, fit="cut", context.fit': "--fit cut",
     "Say “go on” to continue.": 'To continue: nca run -c "go on"',
     "Say “go on”.": 'To continue: nca run -c "go on"',

@@ -66,6 +66,8 @@ def test_advice_names_what_the_chat_has() -> None:
         ("Auto-compaction is off; /compact makes room.", "(/compact is a command of the chat: nca loop --continue)"),
         ("set it with /config model.context_window 8000.", "set it with nca config set model.context_window 8000."),
         ('let it be cut: --fit cut, fit="cut", context.fit.', "let it be cut: --fit cut."),
+        ("The MCP server a failed: it ended. /mcp shows more.", "it ended. nca mcp list --check shows more."),
+        ("The MCP server a needs a login: /mcp login a", "needs a login: nca mcp login a"),
         ("Stopped after 2 steps. Say “go on” to continue.", 'steps. To continue: nca run -c "go on"'),
         ("Stopped. Say what to do differently.", 'Say what to do differently: nca run -c "…"'),
         ("Run /compact in the chat and try again.", "Run /compact in the chat and try again."),
