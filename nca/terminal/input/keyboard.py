@@ -255,12 +255,14 @@ class KeyQuestion(ABC, Generic[T]):
     heading   the text before the keys
     escape    what Escape does
     is_typed  the answer was given, and its text is typed now: each key belongs to the text, up to Enter
+    unsent    this text, as long as it was not handed on: it is the person's draft if the question goes
     gives_way  a line that is typed ends the question: it is for the next prompt
     """
 
     heading = ""
     escape = "cancel"
     is_typed = False
+    unsent = ""
     gives_way = False
 
     @abstractmethod

@@ -191,7 +191,8 @@ class TypeAhead(UnsentLines):
         """While a question is on the screen, pass the keys that answer it to `press`; None at the end of the input.
 
         Every other key goes to the prompt, and so does what was typed before, also what still lies in the terminal's
-        queue. A question whose answer is typed from the start follows another one: what lies there is its answer.
+        queue, and the text of an answer if the question goes. A question whose answer is typed from the start follows
+        another one: what lies there is its answer.
         """
         if not self._is_collecting:
             press(None)
@@ -207,6 +208,9 @@ class TypeAhead(UnsentLines):
         finally:
             self._type(self._question.take_held())
             self._question = None
+            if question.unsent:
+                self._line.put(question.unsent)
+                self.note(is_entered=False)
 
     def _read_all(self) -> None:
         descriptor = self._keyboard.fileno()

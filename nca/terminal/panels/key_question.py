@@ -71,33 +71,36 @@ class Typed(NamedTuple):
 
 
 class TypedQuestion(KeyQuestion[Typed]):
-    """A line of text answers, ended by Enter."""
+    """A line of text answers, ended by Enter. Escape deletes the line, and cancels where it is empty."""
 
     is_typed = True
-
-    def __init__(self) -> None:
-        self._text = ""
 
     def offered(self) -> Offered:
         return Offered("")
 
     def line(self) -> Text:
-        return Text(f"(Enter sends it, Esc cancels) {one_line(self._text, MOST_TYPED_CHARS)}▏", style="notice")
+        how = f"(Enter sends it, Esc {'deletes it' if self.unsent else 'cancels'})"
+        return Text(f"{how} {one_line(self.unsent, MOST_TYPED_CHARS)}▏", style="notice")
 
     def take(self, key: KeyPress | None) -> Typed | None:
-        if key is None or key.key == Keys.Escape:
+        if key is None or (key.key == Keys.Escape and not self.unsent):
             return Typed(None)
-        if key.key in (Keys.ControlM, Keys.ControlJ):
-            return Typed(self._text)
-        self._text = edited(self._text, key, MOST_TYPED_CHARS)
+        if key.key == Keys.ControlM:
+            text, self.unsent = self.unsent, ""
+            return Typed(text)
+        self.unsent = edited(self.unsent, key, MOST_TYPED_CHARS)
         return None
 
 
 def edited(text: str, key: KeyPress, most_chars: int) -> str:
-    """A line that is typed, after a key: a character, a paste or Backspace."""
+    """A line that is typed, after a key: a character, a paste, or one that deletes. A line end is a blank in it."""
     match key.key:
+        case Keys.Escape | Keys.ControlU:
+            return ""
         case Keys.ControlH:
             return text[:-1]
+        case Keys.ControlJ:
+            return f"{text} "[:most_chars]
         case Keys.BracketedPaste:
             return (text + key.data)[:most_chars]
         case str() as character if not isinstance(character, Keys):
@@ -152,6 +155,8 @@ _MOST_REASON_CHARS = 400
 class ApprovalKeys(KeyQuestion[Answer]):
     """The keys that answer: y, s, a, e, n; m shows more. After n the person may type a reason, up to Enter.
 
+    As in every line, Escape deletes the reason. Without a reason nothing is decided: it and Backspace lead back.
+
     `a` holds for good, so it needs Enter; so does an answer to a call that was not shown whole.
 
     rule        what s and a allow; "": they are not answers
@@ -175,14 +180,13 @@ class ApprovalKeys(KeyQuestion[Answer]):
         self._chosen: Answer | None = None
         self._first = ""
         """The letter that was pressed last, if another key may continue with it: a choice, or m."""
-        self._reason = ""
 
     def take(self, key: KeyPress | None) -> Answer | None:
+        if key is not None and self.is_typed:
+            return self._take_reason(key)
         if key is None or key.key == Keys.Escape:
             self.stop()
             return None
-        if self.is_typed:
-            return self._take_reason(key)
         chosen = self._chosen
         first = self.take_back()
         if key.key == Keys.ControlM:
@@ -227,7 +231,8 @@ class ApprovalKeys(KeyQuestion[Answer]):
 
     def line(self) -> Text:
         if self.is_typed:
-            return Text(f"No. Reason for the model (Enter sends it): {one_line(self._reason)}▏", style="notice")
+            how = "Enter sends it, Esc deletes it" if self.unsent else "Enter: none, Esc: back"
+            return Text(f"No. Reason for the model ({how}): {one_line(self.unsent)}▏", style="notice")
         left = self.lines_left()
         about = {"once": "once", "session": f"this session: {self.rule}", "always": f"always here: {self.rule}"}
         keys = [("m", f"shows more ({counted(left, 'line')} left)")] if left else []
@@ -244,7 +249,11 @@ class ApprovalKeys(KeyQuestion[Answer]):
         return keys_line([*keys, ("n", "no"), ("Esc", self.escape)], Text(self.heading, style="notice"))
 
     def _take_reason(self, key: KeyPress) -> Answer | None:
-        if key.key in (Keys.ControlM, Keys.ControlJ):
-            return Answer("deny", " ".join(self._reason.split()))
-        self._reason = edited(self._reason, key, _MOST_REASON_CHARS)
+        if key.key == Keys.ControlM:
+            reason, self.unsent = self.unsent, ""
+            return Answer("deny", " ".join(reason.split()))
+        if not self.unsent and key.key in (Keys.Escape, Keys.ControlH):
+            self.is_typed = False
+            self.take_back()
+        self.unsent = edited(self.unsent, key, _MOST_REASON_CHARS)
         return None

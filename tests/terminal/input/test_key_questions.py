@@ -270,7 +270,7 @@ def test_a_line_that_was_deleted_for_the_question_is_no_typing(
 
 @pytest.mark.parametrize(
     ("paused", "then", "reason"),
-    [(FLOW_SECONDS - 0.01, "o, use b", "no, use b"), (FLOW_SECONDS, "use b", "use b"), (0.0, "\x7f", "")],
+    [(FLOW_SECONDS - 0.01, "o, use b", "no, use b"), (FLOW_SECONDS, "use b", "use b"), (0.0, "b\x7f", "")],
 )
 def test_an_n_that_other_letters_follow_at_once_is_the_first_of_the_reason(
     paused: float, then: str, reason: str, monkeypatch: pytest.MonkeyPatch

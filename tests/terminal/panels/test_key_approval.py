@@ -33,8 +33,9 @@ ASKED = ApprovalAsked(
 
 def take(question: ApprovalKeys, keys: str) -> Answer | None:
     answer = None
+    names = {ENTER: Keys.ControlM, "\x7f": Keys.ControlH, "\x1b": Keys.Escape, "\n": Keys.ControlJ}
     for key in keys:
-        special = {ENTER: Keys.ControlM, "\x7f": Keys.ControlH}.get(key, key)
+        special = names.get(key, key)
         answer = question.take(KeyPress(special, key))
     return answer
 
@@ -51,6 +52,12 @@ def take(question: ApprovalKeys, keys: str) -> Answer | None:
         ("ay", Answer("once")),
         ("n\r", Answer("deny")),
         ("nuse b\x7fc instead\r", Answer("deny", "use c instead")),
+        ("nuse b\x1bno\ntests\r", Answer("deny", "no tests")),
+        ("nx\x7f\r", Answer("deny")),
+        ("n\x7f\r", None),
+        ("n\x7fy", Answer("once")),
+        ("n\x1by", Answer("once")),
+        ("nno\x1b\x1by", Answer("once")),
         ("x", None),
         ("\r", None),
         (" ", None),
@@ -230,6 +237,43 @@ def test_no_with_a_word_reaches_the_model(start: Callable[..., Tty], tmp_path: P
     tty.ends()
     assert results(tmp_path) == ["[not run: the person said no]\nuse b.txt"]
     assert not (tmp_path / "project" / "a.txt").exists()
+
+
+def test_a_reason_is_a_line_that_escape_deletes_and_an_n_by_mistake_is_taken_back(
+    start: Callable[..., Tty], tmp_path: Path
+) -> None:
+    tty = start(write("a.txt"), "Written.")
+    tty.line("write it")
+    tty.sees("Allow it?")
+    for back in (ESCAPE, "\x7f"):
+        tty.answer("n")
+        tty.sees("No. Reason for the model (Enter: none, Esc: back): ▏")
+        tty.answer("because of rule 12")
+        tty.sees("(Enter sends it, Esc deletes it): because of rule 12▏")
+        tty.send(ESCAPE)
+        tty.sees_no("rule 12")
+        assert "No. Reason for the model (Enter: none, Esc: back): ▏" in tty.text()
+        tty.send(back)
+        tty.sees_no("Reason for the model")
+    tty.answer("y")
+    tty.sees("Written.")
+    assert (tmp_path / "project" / "a.txt").exists()
+
+
+def test_a_reason_is_in_the_prompt_after_the_turn_was_stopped(start: Callable[..., Tty], tmp_path: Path) -> None:
+    tty = start(write("a.txt"), "Fine.")
+    tty.line("write it")
+    tty.sees("Allow it?")
+    tty.answer("n")
+    tty.sees("Reason for the model")
+    tty.answer("because of \x1b[200~rule\n12\x1b[201~")
+    tty.sees("12▏")
+    tty.send(CTRL_C)
+    tty.sees("Interrupted")
+    tty.until(lambda: "› because of rule" in tty.shown())
+    tty.line("")
+    tty.sees("Fine.")
+    assert results(tmp_path) == ["[not run: the person stopped the turn]"]
 
 
 @pytest.mark.parametrize("key", [ESCAPE, CTRL_C])
