@@ -6,10 +6,12 @@ they also obey the proxies of the environment, which are not meant for this mach
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from nca.humanize import one_line
 
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 FILE, FOLDER = "SSL_CERT_FILE", "SSL_CERT_DIR"
 VARIABLES = (FILE, FOLDER)
 _MOST_CHARS = 200
+_TLS_SECONDS = 1.0
+"""A server that was just reached answers at once, or does not know what it is asked."""
 _EXPIRED = frozenset({9, 10})
 _ANOTHERS = frozenset({62, 63, 64})
 """X509_V_ERR_* of OpenSSL: not yet or no longer valid; made for another host, e-mail or IP address."""
@@ -43,6 +47,24 @@ def certificates() -> ssl.SSLContext:
     import httpx2
 
     return httpx2.create_ssl_context(trust_env=False)
+
+
+async def speaks_tls(address: str) -> bool:
+    """Whether a server that closed a plain connection waits for an encrypted one. Nothing is sent to it."""
+    import ssl
+
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    parts = urlsplit(address)
+    try:
+        async with asyncio.timeout(_TLS_SECONDS):
+            _, writer = await asyncio.open_connection(parts.hostname, parts.port or 80, ssl=context)
+    except ssl.SSLError as error:
+        return "ALERT" in str(error.reason)
+    except (OSError, ValueError, TimeoutError):
+        return False
+    writer.transport.abort()
+    return True
 
 
 def refused_encryption(chain: Iterable[BaseException], where: str) -> tuple[str, str] | None:

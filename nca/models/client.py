@@ -19,7 +19,7 @@ from nca.models.assemble import Assembler
 from nca.models.catalog import ModelFacts, cost_of
 from nca.models.chat_endpoint import ChatEndpoint, ChatStream
 from nca.models.claude import context_management, mark, wants_marks
-from nca.models.explain import cannot_open, check_proxy, explain
+from nca.models.explain import cannot_open, check_proxy, explain, told_apart
 from nca.models.failures import OnRetry, with_retries
 from nca.models.litellm_import import warm
 from nca.models.lookup import without_provider
@@ -143,6 +143,8 @@ class ProviderModel:
         self.limits = ""
         self.wire_name = self.wire_name or self.facts.name
         self._refused = RefusedParameters()
+        self._is_met = False
+        """Whether the endpoint has answered, or its silence was looked into."""
         self._own_base = self.api_base if self.api_base != self.settings.api_base else ""
         """Where the model was found, which no setting says."""
         self.api_base = self.api_base or self.settings.api_base
@@ -163,7 +165,7 @@ class ProviderModel:
             by_environment = endpoint_of(provider_of(self.wire_name), "", os.environ)[0]
             self.api_base = settings.api_base or self._own_base or by_environment
             self._route = direct_route(self.wire_name, api_base=self.api_base, api_key=self.api_key, env=os.environ)
-            self._refused = RefusedParameters()
+            self._refused, self._is_met = RefusedParameters(), False
         if self._http is not None:
             self._left.append(self._http)
             self._http = None
@@ -195,6 +197,9 @@ class ProviderModel:
                         # on_delta raised: not the provider's error.
                         raise
                     explained = explain(error, model=self.facts.name, api_base=self.api_base)
+                    if not self._is_met:
+                        self._is_met = True
+                        explained = await told_apart(explained, error, self.api_base)
                     if handed_on or not refused.learn(explained.failure, known):
                         raise explained from error
 
@@ -237,6 +242,7 @@ class ProviderModel:
         deadlines = Deadlines(self.settings, self.facts.name)
         assembler = Assembler()
         stream = await deadlines.within(self._stream(way, request))
+        self._is_met = True
         self.limits = limits_of(stream.headers) or self.limits
         try:
             chunks = stream.chunks()

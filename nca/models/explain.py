@@ -18,6 +18,8 @@ from nca.models.redirects import RedirectRefused
 
 _UNREACHABLE = frozenset({"ConnectError", "ConnectTimeout", "ConnectionRefusedError", "ProxyError", "gaierror"})
 """No connection was made. litellm's APIConnectionError is not listed: litellm uses it for every unknown error."""
+_WANTS_TLS = "wants encryption (https).", "Set model.api_base to its address with https://."
+_CLOSED = frozenset({"ReadError", "RemoteProtocolError"})
 _NO_ADDRESS = frozenset({"UnsupportedProtocol", "InvalidURL"})
 _REFUSED_BY_PROXY = re.compile(r"^(4\d\d)\b", re.MULTILINE)
 _RATE_WORDS = re.compile(r"\brate\b|per[ -]minute|throttl|too many", re.IGNORECASE)
@@ -87,6 +89,16 @@ def explain(error: BaseException, *, model: str = "", api_base: str = "") -> Pro
     return _by_action(failure, details, model)
 
 
+async def told_apart(explained: ProviderError, error: BaseException, address: str) -> ProviderError:
+    """The error where a plain connection was closed without a word: most servers with encryption do that."""
+    is_silent = isinstance(explained, PassingFailure) and bool(read_error(error).classes & _CLOSED)
+    if not is_silent or urlsplit(address).scheme != "http" or proxy_variable(address, os.environ):
+        return explained
+    if not await certificates.speaks_tls(address):
+        return explained
+    return ProviderError(f"{address} {_WANTS_TLS[0]}", advice=_WANTS_TLS[1])
+
+
 def _no_server(address: str, model: str, failure: ProviderFailure) -> ProviderError:
     """The error where nothing on this machine listens."""
     start = start_of(provider_of(model), address)
@@ -99,7 +111,7 @@ def _lasting(error: BaseException, details: ErrorDetails, where: str, address: s
     if refused := certificates.refused_encryption(causes(error), where):
         return refused
     if says("wants_encryption", details.text):
-        return f"{where} wants encryption (https).", "Set model.api_base to its address with https://."
+        return f"{where} {_WANTS_TLS[0]}", _WANTS_TLS[1]
     if details.classes & _NO_ADDRESS:
         said = f"{address} is no address of a server." if address else f"The address of {where} is not valid."
         return said, "Valid: an address that begins with http:// or https:// (model.api_base)."

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
 from nca.config.schema import ModelSettings
 from nca.errors import ConfigError, ProviderError
 from nca.models.catalog import describe
+from nca.models.certificates import speaks_tls
 from nca.models.choose import choose, named
 from nca.models.client import ModelRequest, ProviderModel
 from nca.models.failures import PassingFailure
 from nca.models.litellm_import import warm
 from nca.testing.faults import send
 from nca.testing.provider import LoopbackHandler, LoopbackProvider, Provider
+from tests.models.tls import own_certificate
 
 REQUEST = ModelRequest([{"role": "user", "content": "Hello there"}], max_output_tokens=500)
 ROUTES = ["openai/test-model", "openai/gpt-5", "anthropic/claude-sonnet-5-5"]
@@ -123,6 +126,28 @@ async def test_a_server_that_wants_encryption_says_so(said: str) -> None:
     with Provider(faults={"m": send(400, said.encode(), "text/html")}) as provider:
         line = await error_of("openai/m", provider.url)
     assert line == (f"{provider.url} wants encryption (https). Set model.api_base to its address with https://.")
+
+
+@pytest.mark.parametrize("name", ["openai/test-model", "openai/gpt-5"])
+async def test_a_server_that_wants_encryption_and_says_nothing(name: str, tmp_path: Path) -> None:
+    """It closes the connection, as most do."""
+    with Provider(tls=own_certificate(tmp_path).server) as provider:
+        address = provider.url.replace("https:", "http:")
+        line = await error_of(name, address)
+    assert line == f"{address} wants encryption (https). Set model.api_base to its address with https://."
+
+
+async def test_a_connection_that_is_lost_is_tried_again_where_nobody_wants_encryption() -> None:
+    with Provider() as provider:
+        retries: list[object] = []
+        model = ProviderModel(
+            describe("openai/closes-at-once"), ModelSettings(api_base=provider.url), retries.append, api_key="k"
+        )
+        await model.ask(REQUEST, lambda _: None)
+        await model.close()
+    assert len(retries) == 1
+    assert not await speaks_tls("http://127.0.0.1:1/v1")
+    assert not await speaks_tls("http://")
 
 
 @pytest.mark.parametrize("variable", ["OPENAI_API_BASE", "OPENAI_BASE_URL"])
