@@ -5,14 +5,14 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import msgspec
 
 from nca.agent.window import Window
 from nca.context.tokens import text_tokens
-from nca.errors import CostLimitReached, NcaError
+from nca.errors import CostLimitReached, NcaError, ProviderError
 from nca.events import Listener, Notice, SideRequestFinished
 from nca.messages import Usage
 from nca.models.catalog import ModelFacts, cost_of, money
@@ -169,6 +169,18 @@ async def ask_counted(
         raise
 
 
+async def _ask_with_tools_or_without(
+    window: Window, model: Model, request: ModelRequest, count: Callable[[], int], hear: OnDelta
+) -> Reply:
+    """The reply to a request whose tools are there only because the conversation has them: a model may refuse them."""
+    try:
+        return await ask_counted(window, model, request, count, hear)
+    except ProviderError as error:
+        if error.failure.parameter != "tools" or not request.tools:
+            raise
+    return await ask_counted(window, model, replace(request, tools=[]), count, hear)
+
+
 async def ask_beside(
     window: Window,
     model: Model,
@@ -185,7 +197,7 @@ async def ask_beside(
     refuse_above_limit(window, model, count)
     name, server, started = model.facts.name, server_of(model), time.monotonic()
     try:
-        reply = await ask_counted(window, model, request, count, hear)
+        reply = await _ask_with_tools_or_without(window, model, request, count, hear)
     except BaseException as error:
         seconds, failure = time.monotonic() - started, type(error).__name__
         emit(SideRequestFinished(purpose, name, seconds, failure=failure, server=server))

@@ -89,6 +89,14 @@ async def test_calls_that_another_model_has_made_stay_in_the_conversation(tmp_pa
     assert [row["role"] for row in provider.requests[-1]["messages"]][-4:] == ["assistant", "tool", "assistant", "user"]
 
 
+async def test_a_question_beside_the_conversation_does_without_them_too(tmp_path: Path) -> None:
+    with Provider(in_order("", "It is blue."), faults={"plain": refusing()}) as provider:
+        conversation = await Room(tmp_path, provider).open("openai/plain")
+        assert await conversation.beside.ask_meanwhile("Which colour?", lambda: None) == "It is blue."
+        await conversation.close()
+    assert [offered(one) for one in provider.requests] == [True, False]
+
+
 async def test_a_refusal_without_tools_in_the_request_is_the_error(tmp_path: Path) -> None:
     def refuse(exchange: Exchange) -> None:
         exchange.error(400, OLLAMA, kind="api_error")
