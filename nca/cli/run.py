@@ -170,7 +170,11 @@ async def _turn(
 
     interrupts = Interrupts(ends_at_first=True)
     printer = _TurnPrinter(as_json, stream, interrupts)
-    with open_store(loaded, printer.on_event, is_new=not (continues or session)) as store:
+    is_new = not (continues or session)
+    if not is_new and not loaded.settings.session.persist:
+        advice = "NCA_SESSION__PERSIST=true keeps them in one run."
+        raise UsageError("Sessions are not kept (session.persist is off), so none can be continued", advice=advice)
+    with open_store(loaded, printer.on_event, is_new=is_new) as store:
         if continues:
             found = latest_here(store, lambda text: printer.on_event(Notice(text)), kind="run")
             session = found.id if found is not None else None

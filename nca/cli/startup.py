@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nca.config.paths import data_dir, user_config_file
-from nca.errors import ConfigError, ModelUnavailable, StoreDamaged, StoreError, StoreTooNew, UsageError
+from nca.errors import ConfigError, ModelUnavailable, SessionNotFound, StoreDamaged, StoreError, StoreTooNew, UsageError
 
 if TYPE_CHECKING:
     from nca.agent.approvals import Person
@@ -59,9 +59,18 @@ def load_settings(
 
 
 def latest_here(store: Store, tell: Callable[[str], None], *, kind: Kind = "chat") -> SessionInfo | None:
-    """The last session of this directory, of this kind if there is one; None: a line to `tell` says so."""
+    """The last session of this directory, of this kind if there is one; None: a line to `tell` says so.
+
+    Raises SessionNotFound for a run whose store was damaged: an answer without the session would look like one with it.
+    """
     found = store.latest(str(Path.cwd()), kind=kind)
-    if found is None:
+    if found is None and store.notes and kind == "run":
+        # It was set aside just now. A chat's person sees that, and decides.
+        said = "No session of this directory is among what could be read of the damaged store"
+        raise SessionNotFound(said, advice="Without --continue, a new session begins. Nothing was sent.")
+    if found is None and store.path is None:
+        tell("Sessions are not kept (session.persist is off), so none is continued. Starting a new one.")
+    elif found is None:
         tell("There is no earlier session in this directory. Starting a new one.")
     return found
 

@@ -267,7 +267,7 @@ def _is_blank(path: Path) -> bool:
         if paths.size_of(paths.log_of(path)) > 0:
             raise faults.damaged(path, "empty, with a write-ahead log beside it")
         if path.exists() and paths.was_used(path):
-            raise faults.damaged(path, "empty, and it was not")
+            raise faults.damaged(path, "something emptied it")
         return True
 
 

@@ -194,6 +194,20 @@ def test_what_is_not_text_is_not_sent(provider: Provider, tmp_path: Path) -> Non
     assert "The piped input is not text" in done.stderr
 
 
+def test_what_cannot_be_continued_is_an_error(provider: Provider, tmp_path: Path) -> None:
+    small = ("--context-window", "4000")
+    run(provider, tmp_path, "Hello.", *small)
+    begun = len(provider.requests)
+    off = run(provider, tmp_path, "Go on.", "-c", *small, NCA_SESSION__PERSIST="false")
+    assert (off.returncode, "session.persist is off" in off.stderr) == (2, True)
+    (tmp_path / "nca" / "data" / "sessions.db").write_bytes(b"")
+    emptied = run(provider, tmp_path, "Go on.", "-c", *small)
+    assert (emptied.returncode, "is damaged (something emptied it)" in emptied.stderr) == (2, True)
+    assert "No session of this directory is among what could be read" in emptied.stderr
+    assert len(provider.requests) == begun, "an answer without the session would look like one with it"
+    assert run(provider, tmp_path, "Hello.", "-c", *small).returncode == 0
+
+
 def test_where_there_is_nothing_to_continue_a_session_begins(provider: Provider, tmp_path: Path) -> None:
     done = run(provider, tmp_path, "Hello.", "--continue")
     assert done.returncode == 0
