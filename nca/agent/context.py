@@ -18,7 +18,7 @@ from nca.agent.window import Window
 from nca.context.log import LogSoFar
 from nca.context.policy import Action
 from nca.context.restore import block_of, restored
-from nca.context.rules.untouchable import COLLAPSE
+from nca.context.rules.untouchable import COLLAPSE, is_in_work
 from nca.context.view import Range, Summary, View
 from nca.errors import StoreError, UsageError
 from nca.messages import Entry, Message
@@ -38,6 +38,18 @@ class Pin:
     seq: int
     message: Message
     tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class TodoList:
+    """The newest list of steps that the model wrote: message `seq`, the call's arguments.
+
+    is_in_work  it was written for one of the person's two newest requests
+    """
+
+    seq: int
+    arguments: dict[str, Any]
+    is_in_work: bool
 
 
 class Context:
@@ -234,6 +246,12 @@ class Context:
     def backwards(self) -> Iterator[Entry]:
         """The whole conversation, newest first: the log without rewound messages and side questions."""
         return self._window.history.backwards()
+
+    @property
+    def todo(self) -> TodoList | None:
+        """The model's list of steps, in the view or not."""
+        found = self._window.history.newest_list
+        return TodoList(*found, is_in_work(self._window.history, found[0])) if found is not None else None
 
     def summaries(self) -> list[Summary]:
         """The summaries that the model sees now, oldest first."""

@@ -44,7 +44,7 @@ async def test_the_first_screen_fits_and_names_what_a_new_person_should_find(tmp
             assert f"/{command.name} " in text
         for words in (
             *("A new line", "@path", "!command", "While it works", "Esc ", "Ctrl-C", "Ctrl-X Ctrl-E", "Paste"),
-            *("undo", "pin N", "collapse N", "search TEXT", "compact --preview", "accept-edits", "--continue"),
+            *("undo", "pin N", "collapse N", "search TEXT", "or --preview", "accept-edits", "--continue"),
             *("/help COMMAND", "/help keys", "/help ideas"),
         ):
             assert words in text, words

@@ -18,10 +18,12 @@ from rich.cells import cell_len, chop_cells
 from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.text import Text
 
-from nca.events import ApprovalAsked, ToolOutput, ToolProgress, ToolStarted
+from nca.context.todo import NAME as TODO
+from nca.events import ApprovalAsked, ToolFinished, ToolOutput, ToolProgress, ToolStarted
 from nca.humanize import counted
 from nca.terminal.render.event_lines import TOOL_CHARS, reasoning_line, tool_started_line
 from nca.terminal.render.file_changes import coloured, diff_rows, end_marked, marked
+from nca.terminal.render.layout import BehindMark
 from nca.terminal.render.sanitize import LineSanitizer, one_line, to_terminal
 from nca.tools.mcp.tool import rule_in_words
 
@@ -97,6 +99,15 @@ class RunningCalls:
         if not self._nested_count:
             return shown
         return f"{counted(self._nested_count, 'call')}, now {self._last} · {shown}"
+
+
+def printed_lines(event: ToolFinished) -> Iterator[RenderableType]:
+    """What a finished call shows below its line: the end of a command's output, or the whole of a list of steps."""
+    if event.name != TODO:
+        yield from last_lines(event.printed, event.printed_lines)
+        return
+    for line in to_terminal(event.printed).split("\n"):
+        yield BehindMark(Text(f"{INDENT}{line}", style="quiet"), before=2 * len(INDENT))
 
 
 def last_lines(printed: str, all_lines: int = 0) -> Iterator[Text]:

@@ -34,7 +34,14 @@ from nca.events import (
     TurnStarted,
 )
 from nca.terminal.render import event_lines
-from nca.terminal.render.calls import ReasoningCounter, ReasoningLines, RunningCalls, is_nested, last_lines, status_row
+from nca.terminal.render.calls import (
+    ReasoningCounter,
+    ReasoningLines,
+    RunningCalls,
+    is_nested,
+    printed_lines,
+    status_row,
+)
 from nca.terminal.render.file_changes import diff_lines
 from nca.terminal.render.layout import Parted, behind_mark, broken_at_gaps
 from nca.terminal.render.output import ANSWER_LINES, Notifier, RecentCalls, codes, lines_above
@@ -306,7 +313,7 @@ class Draw:
             self.screen.print(*diff_lines(event.diff, DIFF_LINES, "(/show has more)"))
         if event.printed and not is_nested(event.call_id):
             # In a group, because Rich joins texts that are printed alone, and then breaks their lines.
-            self.screen.print(Group(*last_lines(event.printed, event.printed_lines)))
+            self.screen.print(Group(*printed_lines(event)))
         self._set_status(self._running.line() or "Thinking", goes_on=is_nested(event.call_id))
 
     def _on_compaction(self, event: ContextCompaction) -> None:

@@ -65,7 +65,7 @@ IN_SHELL = {
 GROUPS = {
     "Context": ("context", "compact", "memory"),
     "Back and forth": ("rewind", "undo", "redo", "changes"),
-    "Answers and screen": ("btw", "effort", "show", "copy", "editor", "clear", "help", "exit"),
+    "Answers and screen": ("btw", "effort", "show", "todo", "copy", "editor", "clear", "help", "exit"),
     "Sessions": ("sessions", "resume", "new", "rename", "export"),
     "Model, tools, settings": ("model", "permissions", "tools", "jobs", "mcp", "config", "cost"),
 }

@@ -101,6 +101,16 @@ def behind_mark(line: Text, console: Console) -> Iterator[Text]:
     return hung(line, console, console.width, before=2)
 
 
+class BehindMark:
+    """Such a line, in whatever window it is shown; its mark takes `before` cells."""
+
+    def __init__(self, line: Text, before: int) -> None:
+        self._line, self._before = line, before
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield from hung(self._line, console, options.max_width, before=self._before)
+
+
 class WordWrap:
     """Breaks a text that comes in pieces. Code and tables stay as they are.
 

@@ -30,6 +30,7 @@ TERMINAL = Path(nca.__file__).parent / "terminal"
         ("▓▓░░", "ascii", "==.."),
         ("├─┐ │ ═║", "ascii", "+-+ | -|"),
         ("⠋⠙", "ascii", "**"),
+        ("✓ ✗", "ascii", "+ x"),
         ("Grüße • ×", "latin-1", "Grüße * ×"),
         ("日本 ›", "euc_jp", "日本 >"),
         ("日本", "ascii", "??"),

@@ -582,6 +582,23 @@ async def test_the_spinner_says_how_much_of_a_request_is_read() -> None:
         assert any("Thinking…" in line for line in seen.lines())
 
 
+def test_the_steps_of_a_list_are_whole_and_the_output_of_a_command_is_cut() -> None:
+    step = "Write the report module with totals by month and by category"
+    seen = Seen(columns=40)
+    lines = seen.lines(
+        ToolFinished("1", "todo", is_error=False, summary="0 of 1 done", seconds=0.1, printed=f"› read it\n· {step}"),
+        ToolFinished("2", "shell", is_error=False, summary="1 line", seconds=0.1, printed=step),
+    )
+    assert lines == [
+        "• todo → 0 of 1 done",
+        "  › read it",
+        "  · Write the report module with totals",
+        "    by month and by category",
+        "• shell → 1 line",
+        "  Write the report module with totals b…",
+    ]
+
+
 async def test_a_call_that_the_model_writes_is_named_with_what_has_come_of_it() -> None:
     seen = Seen()
     async with seen.draw.at_work("Thinking"):
