@@ -204,8 +204,8 @@ def _database() -> Iterator[Finding]:
 
 def _checked(path: Path) -> str:
     """What is known of the pages of the sessions and of the changed files. Raises StoreDamaged."""
+    from nca.sessions.corruption import is_checked
     from nca.sessions.paths import FILES, size_of
-    from nca.sessions.whole import is_checked
 
     ends = time.monotonic() + _CHECK_SECONDS
     files = [one for one in (path, path.with_name(FILES)) if size_of(one)]

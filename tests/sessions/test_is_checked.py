@@ -9,7 +9,7 @@ import pytest
 from nca.errors import StoreDamaged
 from nca.messages import Message
 from nca.sessions import Store
-from nca.sessions.whole import is_checked
+from nca.sessions.corruption import is_checked
 
 
 @pytest.fixture
