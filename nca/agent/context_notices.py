@@ -152,12 +152,14 @@ def _as_asked(said: Said) -> str:
 
 
 def _task(past: Past, newest: str) -> str:
-    """The newest message of the person that says by itself what to do; if none does, the newest."""
-    for text, answer in _messages(past, newest):
+    """The newest message of the person; behind a short one ("go on") the newest that says by itself what to do."""
+    earlier = ""
+    for number, (text, answer) in enumerate(_messages(past, newest)):
         newest = newest or text
         if _words(text) >= _FEWEST_WORDS + answer.endswith("?") or names_of(_short(text)):
-            return f"You said: {_short(text)}"
-    return f"You said: {_short(newest)}" if newest else ""
+            earlier = f" · earlier: {_short(text)}" if number else ""
+            break
+    return f"You said: {_short(newest)}{earlier}" if newest else ""
 
 
 def _words(text: str) -> int:

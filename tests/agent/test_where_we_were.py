@@ -51,7 +51,7 @@ async def test_it_has_task_step_plan_failure_files_and_cost(room: Room) -> None:
         "You said", "Last answer", "Plan", "Fails", "Changed", "So far"
     ]  # fmt: skip
     task, said, plan, fails, changed, cost = lines
-    assert task == "You said: Mend the parser so that it reads dates, please"
+    assert task == "You said: go on · earlier: Mend the parser so that it reads dates, please"
     assert said == "Last answer: I go on."
     assert plan == "Plan: 1 of 4 done; open: mend the parser, write tests, update the docs"
     assert fails.startswith("Fails: shell false → failed")
@@ -63,13 +63,20 @@ async def test_it_has_task_step_plan_failure_files_and_cost(room: Room) -> None:
     ("said", "task"),
     [
         (["tell me about the history of the shop", "now fix calc.py"], "now fix calc.py"),
-        (["tell me about the history of the shop", "fix calc.py", "go on", "ok"], "fix calc.py"),
+        (["tell me about the history of the shop", "fix calc.py", "go on", "ok"], "ok · earlier: fix calc.py"),
+        (
+            ["tell me about the history of the shop", "fix tests"],
+            "fix tests · earlier: tell me about the history of the shop",
+        ),
+        (["tell me about the history of the shop", "ok", "ok"], "ok · earlier: tell me about the history of the shop"),
         (["tell me about the history of the shop", "run the tests"], "run the tests"),
-        (["mend the parser of the shop?", "yes, do it"], "mend the parser of the shop?"),
+        (["mend the parser of the shop?", "yes, do it"], "yes, do it · earlier: mend the parser of the shop?"),
         (["yes", "ok"], "ok"),
     ],
 )
-async def test_the_task_is_the_newest_message_that_says_what_to_do(room: Room, said: list[str], task: str) -> None:
+async def test_the_task_is_the_newest_message_and_behind_a_short_one_what_it_belongs_to(
+    room: Room, said: list[str], task: str
+) -> None:
     conversation = room.open([answer(f"You said: {text}") for text in said])
     for text in said:
         await conversation.send(text)
@@ -202,7 +209,7 @@ async def test_a_request_in_a_script_without_blanks_is_a_task(room: Room) -> Non
     await conversation.send("请修复 parser.py 里的日期解析错误")
     await conversation.send("把结果写成简短的报告")
     await conversation.send("继续")
-    assert conversation.context.where_we_were()[0] == "You said: 把结果写成简短的报告"
+    assert conversation.context.where_we_were()[0] == "You said: 继续 · earlier: 把结果写成简短的报告"
 
 
 def test_a_call_that_was_killed_has_not_failed(room: Room) -> None:
