@@ -6,7 +6,6 @@ they also obey the proxies of the environment, which are not meant for this mach
 
 from __future__ import annotations
 
-import asyncio
 import os
 import re
 from collections.abc import Iterable, Mapping
@@ -51,6 +50,8 @@ def certificates() -> ssl.SSLContext:
 
 async def speaks_tls(address: str) -> bool:
     """Whether a server that closed a plain connection waits for an encrypted one. Nothing is sent to it."""
+    # A compaction imports this module, and needs no event loop.
+    import asyncio
     import ssl
 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
