@@ -205,6 +205,23 @@ def test_values_are_completed_with_what_can_be_done(tmp_path: Path) -> None:
         assert "context.compact_threshold" in words("compact")
 
 
+async def test_quotes_around_a_value_are_taken_off_as_a_shell_does(tmp_path: Path) -> None:
+    with a_stage(tmp_path) as stage:
+
+        async def given(value: str) -> str:
+            await stage.command(f"/config terminal.status {value}")
+            return stage.conversation.loaded.settings.terminal.status
+
+        assert await given('"{model}  {percent}"') == "{model}  {percent}"
+        assert await given("'{model} \"{mode}\"'") == '{model} "{mode}"'
+        assert await given('"{model}" or "{mode}"') == '"{model}" or "{mode}"'
+        assert await given("{model}'s") == "{model}'s"
+        assert await given('"{model}') == '"{model}'
+        for empty in ('""', "''"):
+            await given("{mode}")
+            assert await given(empty) == ""
+
+
 @pytest.mark.parametrize("word", ["reset", "unset"])
 async def test_a_reset_leads_to_what_does_it(tmp_path: Path, word: str) -> None:
     with a_stage(tmp_path) as stage, pytest.raises(UsageError) as raised:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -32,6 +33,8 @@ from nca.terminal.render.sessions import place
 
 _SAVE, _UNSET, _DEFAULT = "--save", "--unset", "default"
 _RESETS = ("reset", "unset", "default")
+_WORDS = re.compile(r"""(?:"[^"]*"|'[^']*')(?!\S)|\S+""")
+"""What stands in quotes is one word."""
 _OPTIONS = {
     _SAVE: "save it in the project's file",
     _UNSET: "undo what was set in this chat",
@@ -68,7 +71,7 @@ class ConfigCommand(Command):
         return len(argument.split()) < 2
 
     async def run(self, app: App, argument: str) -> None:
-        words = argument.split()
+        words = _WORDS.findall(argument)
         options = {word for word in words if word in (_SAVE, _UNSET)}
         words = [word for word in words if word not in options]
         if len(words) == 2 and words[0].lower() in _RESETS and canonical(key := whole_name(words[1])) is not None:
@@ -88,8 +91,8 @@ class ConfigCommand(Command):
         elif len(words) == 1 and not options:
             _show(app, words[0])
         else:
-            hint = "" if _SAVE in options else _KEEPS
-            for said in _change(app, words[0], " ".join(words[1:]), is_saving=_SAVE in options, hint=hint):
+            hint, value = "" if _SAVE in options else _KEEPS, _unquoted(" ".join(words[1:]))
+            for said in _change(app, words[0], value, is_saving=_SAVE in options, hint=hint):
                 app.output.show(said)
 
     def complete(self, app: App, argument: str) -> Iterable[Suggestion]:
@@ -158,6 +161,13 @@ def _change(app: App, written: str, value: str, *, is_saving: bool, hint: str = 
             yield line
     if is_saving:
         yield _save(app, key, UNSET if is_default else _raw(conversation.loaded.value(key)))
+
+
+def _unquoted(value: str) -> str:
+    """The value without the pair of quotes around it, which a shell would take off; `""` stays, for an empty one."""
+    quote, inside = value[:1], value[1:-1]
+    is_quoted = len(value) > 2 and quote in ("'", '"') and value.endswith(quote) and quote not in inside
+    return inside if is_quoted else '""' if value == "''" else value
 
 
 def _save(app: App, key: str, value: Any) -> str:
