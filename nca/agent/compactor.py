@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -142,10 +143,10 @@ class Compactor:
         measured = self.window.measure()
         return measured.used_tokens / measured.budget.budget_tokens
 
-    async def recover(self, failure: ProviderFailure, *, share: float) -> bool:
+    async def recover(self, failure: ProviderFailure, *, share: float, explain: Callable[[], None]) -> bool:
         """Recover from an overflow that the provider reported: learn its limit and compact below it.
 
-        False if the next request would be the same again.
+        False if the next request would be the same again. `explain` tells the person why a compaction begins.
         """
         is_news = self.window.learn_window(failure.limit_tokens or 0)
         measured = self.window.measure()
@@ -160,6 +161,7 @@ class Compactor:
         is_explained = 0 < (failure.limit_tokens or 0) < max(measured.used_tokens, failure.asked_tokens or 0)
         share *= 1.0 if is_explained and is_news else UNKNOWN_LIMIT_SHARE
         target = int(share * limit * min(1.0, measured.used_tokens / counted if counted else 1.0))
+        explain()
         outcome = await self.compact("overflow", target_tokens=target)
         return outcome.compacted or is_news
 

@@ -238,28 +238,37 @@ class Turn:
 
         share  the part of the limit to aim for; None after the last round
         """
-        before, name = self.window.budget.window_tokens, self.model.facts.name
-        asks_less = await self._asks_less(failure, share)
-        if (tokens := self.window.budget.window_tokens) < before:
-            known = "are set (model.context_window)" if self.window.settings.model.context_window else "were assumed"
-            refused = f"The window of {name} is {tokens:,} tokens, its provider says; {before:,} {known}."
-        elif failure.is_overflow:
-            refused = f"{name} refused the request as too large."
-        else:
-            refused = f"{name} allows only shorter answers than it was asked for."
-        if asks_less:
-            self.emit(Notice(f"{refused} The request is sent again."))
-        elif tokens < before:
-            self.emit(Notice(refused))
+        before, told = self.window.budget.window_tokens, False
+
+        def explain() -> None:
+            nonlocal told
+            told = True
+            self.emit(Notice(self._refusal(failure, before)))
+
+        asks_less = await self._asks_less(failure, share, explain)
+        if asks_less and not told:
+            self.emit(Notice(f"{self._refusal(failure, before)} The request is sent again."))
+        elif self.window.budget.window_tokens < before and not told:
+            self.emit(Notice(self._refusal(failure, before)))
         return asks_less
 
-    async def _asks_less(self, failure: ProviderFailure, share: float | None) -> bool:
+    def _refusal(self, failure: ProviderFailure, before: int) -> str:
+        """What the provider refused. `before`: the window's tokens before this refusal named others."""
+        tokens, name = self.window.budget.window_tokens, self.model.facts.name
+        if tokens < before:
+            known = "are set (model.context_window)" if self.window.settings.model.context_window else "were assumed"
+            return f"The window of {name} is {tokens:,} tokens, its provider says; {before:,} {known}."
+        if failure.is_overflow:
+            return f"{name} refused the request as too large."
+        return f"{name} allows only shorter answers than it was asked for."
+
+    async def _asks_less(self, failure: ProviderFailure, share: float | None, explain: Callable[[], None]) -> bool:
         if failure.action == "lower_max_tokens" and share is not None:
             return self.window.shorten_answer(failure)
         can_compact = failure.action in ("compact", "lower_max_tokens_then_compact") and failure.is_overflow
         if share is None or not can_compact:
             return False
-        if await self.compactor.recover(failure, share=share):
+        if await self.compactor.recover(failure, share=share, explain=explain):
             return True
         # Nothing more can be compacted, so the answer must get less room.
         return failure.action == "lower_max_tokens_then_compact" and self.window.shorten_answer(failure)

@@ -239,10 +239,10 @@ async def test_an_overflow_is_recovered_and_its_window_learned(room: Room) -> No
     assert room.store.learned("scripted/unknown at its provider").window_tokens == 3_200
     said = [event.message for event in room.of(Notice) if "its provider says" in event.message]
     window = "The window of scripted/unknown is 3,200 tokens, its provider says; 128,000 were assumed."
-    assert said == [f"{window} The request is sent again."]
+    assert said == [window]
 
 
-async def test_a_refused_request_that_is_sent_again_is_said(room: Room) -> None:
+async def test_a_refused_request_is_said_before_what_is_done_about_it(room: Room) -> None:
     too_large = ProviderError("too long", failure=ProviderFailure("compact", is_overflow=True))
     too_long = ProviderError("too many", failure=ProviderFailure("lower_max_tokens", is_overflow=False))
     facts = replace(SMALL, window_tokens=4_400)
@@ -250,8 +250,11 @@ async def test_a_refused_request_that_is_sent_again_is_said(room: Room) -> None:
     for number in range(6):
         await conversation.send(f"Question {number}")
     assert (await conversation.send("One more")).reason == "answered"
-    assert [event.message for event in room.of(Notice) if "again" in event.message] == [
-        "scripted/small refused the request as too large. The request is sent again.",
+    said = [event for event in room.events if isinstance(event, Notice | ContextCompaction)][-4:]
+    assert [event.phase if isinstance(event, ContextCompaction) else event.message for event in said] == [
+        "scripted/small refused the request as too large.",
+        "starting",
+        "completed",
         "scripted/small allows only shorter answers than it was asked for. The request is sent again.",
     ]
 

@@ -267,7 +267,7 @@ class SessionMachine(Hands):
         self.tries_again = False
 
         async def recover() -> None:
-            self.tries_again = await self.compactor.recover(failure, share=share)
+            self.tries_again = await self.compactor.recover(failure, share=share, explain=lambda: None)
 
         if self.watched(recover(), mood) and self.tries_again:
             assert self.window.request_messages() != rows or self.window.budget.window_tokens < budget.window_tokens
