@@ -98,12 +98,12 @@ def offered(toolbox: Toolbox, facts: ModelFacts, budget: Budget, off: Collection
     return [toolbox.simple(name) if facts.is_small and name in _SIMPLE else one for name, one in chosen.items()]
 
 
-def check_names(loaded: LoadedSettings, toolbox: Toolbox) -> None:
+def check_names(loaded: LoadedSettings, own: Collection[str] = ()) -> None:
     """Raise ConfigError for a name of a tool that there is not, where it was to keep the model from something.
 
-    Tools of MCP servers are not known before the servers are.
+    Tools of MCP servers are not known before the servers are. `own`: those of the conversation's toolbox.
     """
-    settings, names = loaded.settings, {*OWN_TOOLS, *toolbox.names}
+    settings, names = loaded.settings, {*OWN_TOOLS, *own}
     rules = {key: getattr(settings.permissions, key) for key in ("deny", "ask")}
     named = {"tools.off": settings.tools.off} | {
         f"permissions.{key}": [rule.tool for rule in found if not rule.origin] for key, found in rules.items()
@@ -113,7 +113,8 @@ def check_names(loaded: LoadedSettings, toolbox: Toolbox) -> None:
             if not one.startswith("mcp__") and not any(fnmatchcase(name, one) for name in names):
                 near = difflib.get_close_matches(one.lower()[:80], names, n=1)
                 hint = f"Did you mean {near[0]}?" if near else f"Valid: {', '.join(sorted(names))}, mcp__SERVER__TOOL."
-                raise ConfigError(f"{loaded.origin(key)}: {key}: there is no tool {shown_name(one)}.", advice=hint)
+                where = f"{loaded.origin(key)}: " if loaded.origin(key) else ""
+                raise ConfigError(f"{where}{key}: there is no tool {shown_name(one)}.", advice=hint)
 
 
 def _without_parameter(definition: dict[str, Any], name: str) -> dict[str, Any]:

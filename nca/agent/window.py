@@ -42,7 +42,7 @@ class Window:
 
     def __init__(self, state: SessionState, toolbox: Toolbox, prompt_of: PromptOf) -> None:
         """Raises ConfigError if the file of a section of the system prompt cannot be used, or as `use` does."""
-        check_names(state.loaded, toolbox)
+        check_names(state.loaded, toolbox.names)
         self.state = state
         self._toolbox = toolbox
         self._prompt_of = prompt_of
@@ -57,7 +57,7 @@ class Window:
 
         Raises ConfigError if they leave no budget, or deny a tool that there is not; then nothing changed.
         """
-        check_names(loaded, self._toolbox)
+        check_names(loaded, self._toolbox.names)
         facts = self.state.as_met(facts)
         prompt = self._prompt_of(loaded.for_model(facts.name).settings, facts)
         self.state.use(loaded, facts)

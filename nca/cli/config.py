@@ -176,6 +176,12 @@ def _save(file: Path, key: str, value: Any, *, user: bool) -> str:
     from nca.config.saving import save_value
 
     key = whole_name(key)
+    if key.startswith("tools.") and value is not UNSET:
+        # Only what names tools needs nca's.
+        from nca.agent.tool_selection import check_names
+        from nca.config.loaded import defaults
+
+        check_names(defaults().with_value(key, value, ""))
     with contextlib.nullcontext() if user else TrustStore(os.environ).saving(Path.cwd()):
         canonical = save_value(file, key, value, is_users_own=user or value is UNSET)
     _say_canonical(key)

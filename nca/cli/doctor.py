@@ -154,7 +154,10 @@ def _sqlite() -> Iterator[Finding]:
 
 def _settings() -> Iterator[Finding]:
     files = (user_config_file(os.environ), project_config_file(Path.cwd()))
+    from nca.agent.tool_selection import check_names
+
     loaded = load_settings({}, None)
+    check_names(loaded)
     states = (f"{file} ({'read' if file.exists() else 'does not exist'})" for file in files)
     yield Finding("settings", "ok", ", ".join(states))
     for note in loaded.notes:

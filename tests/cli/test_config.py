@@ -154,6 +154,13 @@ def test_a_broken_file_is_one_error_and_can_be_mended(shell: Shell) -> None:
         shell("get", "agent.maxsteps")
 
 
+def test_a_tool_that_there_is_not_is_refused_before_anything_is_saved(shell: Shell) -> None:
+    with pytest.raises(ConfigError, match=r"^tools.off: there is no tool shel. Did you mean shell\?"):
+        shell("set", "tools.off", "shel,grep")
+    assert not shell.file.exists()
+    assert 'tools.off = ["shell", "*_file"]' in shell("set", "tools.off", "Bash,*_file")
+
+
 def test_show_searches_as_the_chat_does(shell: Shell) -> None:
     found = [line.split()[0] for line in shell("show", "compact").splitlines()]
     assert {"context.compact_threshold", "memory.auto_compact_on_finish"} <= set(found)
