@@ -42,10 +42,12 @@ def context_warning(
     message = f"Context: {measured.usage_ratio:.0%} used"
     if level == "warning":
         numbers = f"{measured.used_tokens:,} / {measured.budget.budget_tokens:,} tokens"
+        is_full = not measured.fits and not is_now
+        refused = "; the next message will not be sent: /compact makes room." if is_full else "; /compact makes room."
         follows = {
             "on": what_follows,
-            "off": "Auto-compaction is off; /compact makes room.",
-            "preview": "Auto-compaction only says what it would do (context.auto = preview); /compact makes room.",
+            "off": f"Auto-compaction is off{refused}",
+            "preview": f"Auto-compaction only says what it would do (context.auto = preview){refused}",
         }[window.context.auto]
         message = f"{message} ({numbers}). {follows}"
     return ContextWarning(

@@ -62,7 +62,8 @@ Moment = Literal["after turn", "idle", "before request", "compaction tried"]
 """`compaction tried`: before the same request again, once the compaction that was decided on is over."""
 Action = Literal["nothing", "notice", "prepare", "compact", "refuse"]
 NoticeLevel = Literal["info", "warning"]
-Crossed = Literal["info", "warning", "due"]
+Crossed = Literal["info", "warning", "due", "full"]
+_RISING: tuple[Crossed, ...] = ("info", "warning", "due", "full")
 Trigger = Literal["threshold", "model"]
 
 
@@ -186,8 +187,9 @@ def decide(
     """
     at = thresholds(measured.budget, settings, state, by_provider=by_provider)
     used, is_due = measured.used_tokens, measured.used_tokens >= at.compact
-    # If nothing follows, a compaction that is due says no more than the warning before it.
+    # If nothing follows, a compaction that is due says no more than the warning before it, until nothing can be sent.
     due: Crossed = "warning" if settings.auto == "off" else "due"
+    due = due if settings.auto == "on" or measured.fits else "full"
     match moment:
         case "after turn":
             above = due if is_due else _crossed(used, at)
@@ -214,11 +216,10 @@ def _crossed(used: int, at: Thresholds) -> Crossed | None:
 
 def _notified(state: PolicyState, above: Crossed | None, *, is_due: bool) -> Decision:
     """The notice of this crossing, once; falling below it lets its notice come again."""
-    shown = frozenset[Crossed]({above} if above else ())
-    if above in ("warning", "due"):
-        shown |= state.shown - ({"due"} if above == "warning" else set())
+    reached = _RISING[: _RISING.index(above) + 1] if above else ()
+    shown = frozenset[Crossed]({above} if above else ()) | state.shown.intersection(reached)
     new = above if above not in state.shown else None
-    notice: NoticeLevel | None = "warning" if new == "due" else new
+    notice: NoticeLevel | None = "warning" if new == "due" or new == "full" else new
     return Decision("notice" if notice else "nothing", replace(state, shown=shown), notice, is_due)
 
 

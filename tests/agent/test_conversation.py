@@ -203,14 +203,30 @@ async def test_notices_once_for_each_crossing(room: Room) -> None:
         if (await conversation.send(f"Question {number}")).reason == "failed":
             break
     warnings = room.of(ContextWarning)
-    assert [event.level for event in warnings] == ["info", "warning"]
+    assert [event.level for event in warnings] == ["info", "warning", "warning"]
     assert warnings[0].message == f"Context: {warnings[0].usage:.0%} used"
     assert warnings[1].message.startswith(f"Context: {warnings[1].usage:.0%} used (")
     assert "Auto-compaction is off" in warnings[1].message
+    assert (warnings[1].usage < 1 < warnings[2].usage, "will not be sent" in warnings[2].message) == (True, True)
     assert not room.of(ContextCompaction)
     error = room.of(ErrorRaised)[-1]
     assert "Nothing was sent" in error.message
     assert error.exit_code == 4
+
+
+async def test_without_compaction_the_turn_that_fills_the_budget_says_that_nothing_more_is_sent(room: Room) -> None:
+    conversation = room.open([LONG_ANSWER, "word " * 6_000, "Never."], settings={"context.auto": "off"})
+    await conversation.send("Question")
+    await conversation.send("Another question")
+    assert conversation.context.stats().usage_ratio > 1
+    *_, last, finished = [event for event in room.events if isinstance(event, ContextWarning | TurnFinished)]
+    assert isinstance(last, ContextWarning)
+    assert last.message.endswith("Auto-compaction is off; the next message will not be sent: /compact makes room.")
+    assert isinstance(finished, TurnFinished)
+    assert finished.reason == "answered"
+    before = len(room.of(ContextWarning))
+    assert (await conversation.send("One more")).reason == "failed"
+    assert len(room.of(ContextWarning)) == before
 
 
 async def test_an_error_that_a_learned_window_causes_names_the_way_out(room: Room) -> None:

@@ -77,7 +77,8 @@ async def test_without_compaction_it_says_what_makes_room(tmp_path: Path) -> Non
     room = Room(tmp_path, turns=14, **{"context.auto": "off"})
     await room.talk()
     await room.conversation.use_model(small())
-    assert "Auto-compaction is off; /compact makes room." in room.of(ContextWarning)[0].message
+    (warned,) = room.of(ContextWarning)
+    assert "Auto-compaction is off; the next message will not be sent: /compact makes room." in warned.message
     finished = await room.conversation.send("And now?")
     assert finished.reason == "failed"
     assert "Nothing was sent" in room.of(ErrorRaised)[0].message

@@ -298,6 +298,21 @@ def test_off_warns_and_refuses_what_does_not_fit() -> None:
     assert asked("idle", 9_999, auto="off").action == "nothing"
 
 
+@pytest.mark.parametrize("auto", ["off", "preview"])
+def test_where_nothing_compacts_by_itself_a_turn_that_fills_the_budget_says_so_once(auto: str) -> None:
+    warned = asked("after turn", 9_900, auto=auto)
+    assert warned.notice == "warning"
+    assert asked("after turn", 10_000, warned.state, auto=auto).notice is None
+    full = asked("after turn", 10_001, warned.state, auto=auto)
+    assert (full.action, full.notice) == ("notice", "warning")
+    assert asked("after turn", 10_500, full.state, auto=auto).notice is None
+    assert asked("before request", 10_500, full.state, auto=auto).notice is None
+    less = asked("after turn", 9_000, full.state, auto=auto)
+    assert less.notice is None
+    assert asked("after turn", 10_001, less.state, auto=auto).notice == "warning"
+    assert asked("after turn", 10_001, auto=auto).notice == "warning"
+
+
 def test_preview_is_decided_on_as_a_compaction_and_nothing_is_prepared() -> None:
     decision = asked("before request", 8_000, auto="preview")
     assert decision.action == "compact"
