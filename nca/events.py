@@ -211,7 +211,7 @@ class ContextCompaction(_Event, frozen=True):
     """The same if the whole request is in the prompt cache."""
     card: tuple[str, ...] = ()
     """Where we are, in at most six lines (nca.agent.context_notices); only of a compaction that took effect, and of
-    automatic ones of the first after each message of the person."""
+    automatic ones of the first after each message of the person, if it says more than that and the last answer."""
 
 
 class RetryScheduled(_Event, frozen=True):

@@ -335,18 +335,20 @@ class Compactor:
             saves=saved_cost(self.window.facts, proposal.tokens_before, proposal.tokens_after),
             saves_cached=saved_cost(self.window.facts, proposal.tokens_before, proposal.tokens_after, is_cached=True),
             message=message,
-            card=self.where_we_were(newest=newest) if is_real and self._is_news(trigger) else (),
+            card=self._card(trigger, newest) if is_real else (),
         )
         return CompactionOutcome(is_real, stages_used=proposal.stages_used, message=message, **_numbers(proposal))
 
-    def _is_news(self, trigger: Trigger) -> bool:
-        """Whether a card tells the person anything: once after each of their messages, and whenever they ask."""
+    def _card(self, trigger: Trigger, newest: str) -> tuple[str, ...]:
+        """Whenever the person asks; else once after each of their messages, if it says more than stands above it."""
         before, self._carded = self._carded, self.window.history.newest_user or 0
-        return trigger == "manual" or self._carded != before
+        if trigger != "manual" and self._carded == before:
+            return ()
+        return where_we_were(self.window, self._files, is_exchange_shown=trigger != "manual", newest=newest)
 
-    def where_we_were(self, *, is_answer_shown: bool = False, newest: str = "") -> tuple[str, ...]:
+    def where_we_were(self, *, is_answer_shown: bool = False) -> tuple[str, ...]:
         """For a person who comes back: at most six lines on the task, the last step, the plan, what fails, the cost."""
-        return where_we_were(self.window, self._files, is_answer_shown=is_answer_shown, newest=newest)
+        return where_we_were(self.window, self._files, is_answer_shown=is_answer_shown)
 
     def _verdict(self, proposal: Proposal, trigger: Trigger, mode: str, view: View) -> tuple[str, str]:
         numbers = f"{proposal.tokens_before:,} → {proposal.tokens_after:,} tokens"

@@ -128,17 +128,24 @@ def last_exchange(window: Window) -> Exchange:
 
 
 def where_we_were(
-    window: Window, files: FileHistory | None, *, is_answer_shown: bool = False, newest: str = ""
+    window: Window,
+    files: FileHistory | None,
+    *,
+    is_answer_shown: bool = False,
+    is_exchange_shown: bool = False,
+    newest: str = "",
 ) -> tuple[str, ...]:
     """One line for each that there is: task, last step, plan, failure, changed files, cost.
 
-    is_answer_shown  the last answer is already shown above
-    newest           what the person has just said, where the log does not have it yet
+    is_answer_shown    the last answer is already shown above
+    is_exchange_shown  so is the newest message: without a step, plan, failure or changed file there are no lines
+    newest             what the person has just said, where the log does not have it yet
     """
     past = _near(window)
-    changed = _changed(past, window.session.info.directory, files)
-    last = _last_step(past, is_answer_shown=is_answer_shown)
-    lines = (_task(past, newest), last, _plan(window), _failing(past), changed, _spent(window))
+    work = (_plan(window), _failing(past), _changed(past, window.session.info.directory, files))
+    if is_exchange_shown and not any((*work, _last_step(past, is_answer_shown=True))):
+        return ()
+    lines = (_task(past, newest), _last_step(past, is_answer_shown=is_answer_shown), *work, _spent(window))
     return tuple(line for line in lines if line)
 
 

@@ -10,10 +10,12 @@ from typing import Any
 from nca.agent.conversation import Conversation
 from nca.config.loaded import defaults
 from nca.events import ContextCompaction, ContextWarning, Event
+from nca.messages import Message, ToolCall
 from nca.models.catalog import ModelFacts
 from nca.models.model import ModelRequest, OnDelta, Reply
 from nca.sessions.store import Store
 from nca.testing.scripted import ScriptedModel, ScriptedReply
+from nca.tools.planning import Todo
 from nca.tools.toolbox import Toolbox
 from nca.words import words
 from tests.agent.test_conversation import LONG_ANSWER, SMALL, summary_or
@@ -31,6 +33,7 @@ def opened(
     settings: dict[str, Any] | None = None,
     facts: ModelFacts = SMALL,
     model: ScriptedModel | None = None,
+    toolbox: Toolbox | None = None,
 ) -> Conversation:
     return Conversation.open(
         defaults().with_values({**USUAL, **(settings or {})}, "the test"),
@@ -40,7 +43,7 @@ def opened(
         listener=events.append,
         prepares=True,
         # The numbers must not depend on how long the definitions of nca's own tools are.
-        toolbox=Toolbox(),
+        toolbox=toolbox or Toolbox(),
     )
 
 
@@ -100,7 +103,9 @@ async def test_where_a_person_has_set_when_it_is_applied_before_the_next_request
 
 async def test_its_card_names_the_request_that_it_comes_with(tmp_path: Path) -> None:
     events: list[Event] = []
-    conversation = opened(tmp_path, events, summary_or(LONG_ANSWER[:300]))
+    plan = Message("assistant", None, (ToolCall("t1", "todo", '{"doing": "the first page", "open": ["the second"]}'),))
+    model = ScriptedModel([plan, *[summary_or(LONG_ANSWER[:300])] * 60], facts=SMALL)
+    conversation = opened(tmp_path, events, model=model, toolbox=Toolbox([Todo()]))
     await until_prepared(conversation, events)
     await until_ready(conversation)
     await conversation.send("Write the second page now, with all of this in mind: " + LONG_ANSWER[:600])

@@ -185,6 +185,24 @@ async def test_a_compaction_shows_it_and_a_preview_does_not(room: Room) -> None:
     assert all(not event.card for event in room.of(ContextCompaction) if event.phase != "completed")
 
 
+async def test_an_automatic_compaction_shows_it_only_if_it_says_more_than_stands_above(room: Room) -> None:
+    long = "word " * 700
+    plan = calling("todo", doing="the first page", open=["the second"])
+    settings = {"model.summarizer": "none"}
+    conversation = room.open([*[answer(long)] * 8, plan, *[answer(long)] * 8], settings=settings)
+
+    async def cards() -> list[tuple[str, ...]]:
+        before = len(room.of(ContextCompaction))
+        for number in range(8):
+            await conversation.send(f"Question number {number} of some")
+        return [event.card for event in room.of(ContextCompaction)[before:] if event.phase == "completed"]
+
+    talk, work = await cards(), await cards()
+    assert talk
+    assert not any(talk)
+    assert any(any(line.startswith("Plan") for line in card) for card in work)
+
+
 async def test_of_the_compactions_of_a_turn_the_first_shows_it(room: Room) -> None:
     for name in ("one", "two", "three", "four"):
         (room.path / f"{name}.txt").write_text(f"{name} " * 1_000)
