@@ -82,6 +82,12 @@ class ConfigError(UsageError):
     """A setting that cannot be used; the message names the place, the key, the value and what is valid."""
 
 
+class StoppedByHook(UsageError):
+    """A hook of the person's stopped a message or ended the turn. Nobody has used nca wrongly."""
+
+    exit_code = 1
+
+
 class InvalidMessages(UsageError):
     """Messages that cannot be read; the message names which one and what is valid."""
 

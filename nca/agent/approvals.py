@@ -39,8 +39,8 @@ RULE = "[not run: a rule of the person's denies it ({rule})]"
 OWN_FILES = "[not run: {path} is nca's own; settings are for the person to change]"
 BY_HOOK = "[not run: a hook refused it: {reason}]"
 UNCLEAR = (
-    "A shell computes words of it, by variables, patterns or escapes, so it may be what a rule denies or asks about:"
-    " {rule}. Without them it can be told."
+    "A shell computes words of it, so it may be what a rule denies or asks about: {rule}. Written without variables,"
+    " patterns and escapes, nca can tell."
 )
 SHOWS_HIDDEN = "It searches files that a rule keeps from being read."
 AFTER_FAILURE = "[not run: {name} before it in the same message failed; call it again when that is right]"
@@ -246,7 +246,10 @@ class Approvals:
         allowed_by = "subject" if rules else "person" if is_by_person else "mode" if approval.is_masked else "tool"
         subjects = tuple(rule.subject for rule in rules) if len(rules) > 1 else ()
         if is_unclear:
-            allowed_by, subjects = ("person", ()) if approval.is_masked else ("text", (approval.command,))
+            allowed_by = "person" if approval.is_masked else "text"
+        if allowed_by == "text" or (allowed_by == "tool" and approval.directory):
+            # `--allow` with all of the command allows it; the answer makes no such rule.
+            subjects = (approval.command,)
         asked = msgspec.structs.replace(asked, subjects=subjects, allowed_by=allowed_by)
         if approval.directory:
             await self._sandbox.before_command(is_asked=True)

@@ -70,6 +70,7 @@ class Conversation:
         """Notices that the person has had: none is shown twice in a chat."""
         self._listeners, self._emit, self._has_own_tools = listeners, listeners.emit, has_own_tools
         self.user_input, self._hooks = parts.user_input, parts.hooks
+        self._cancelled: asyncio.CancelledError | None = None
         self.memory, self.servers, self.beside = parts.memory, parts.servers, SideQuestions(parts)
         self.approvals, self.spending, self.toolbox = parts.approvals, parts.spending, parts.toolbox
         self.jobs, self.files = parts.jobs, parts.files
@@ -209,14 +210,15 @@ class Conversation:
         paths = [read_path(path, "attachments") for path in attachments]
         finished = await self.run_turn(read_words(text, source), paths, beside)
         if task and task.cancelling() > before:
-            raise asyncio.CancelledError
+            # The one that came in: anyio knows its own by what it holds.
+            raise self._cancelled or asyncio.CancelledError
         return finished
 
     async def run_turn(
         self, said: Words, attachments: Sequence[Path] = (), beside: Sequence[mentions.Beside] = ()
     ) -> TurnFinished:
         """As `send`, but cancelling the task, as for Ctrl-C, makes this return, with the reason "interrupted"."""
-        text = text_of(said)
+        text, self._cancelled = text_of(said), None
         self.approvals.unanswered.clear()
         turn, started, asked = Turn(self._parts), time.monotonic(), self._window.history.head
         self.spending.begin_turn()
@@ -240,7 +242,9 @@ class Conversation:
             # Cancelled, or a fault of our own: either way the log is closed properly first.
             finished = turn.interrupt(started)
             finished = msgspec.structs.replace(finished, is_empty=self._window.history.head == asked)
-            if not isinstance(error, asyncio.CancelledError | KeyboardInterrupt):
+            if isinstance(error, asyncio.CancelledError):
+                self._cancelled = error
+            elif not isinstance(error, KeyboardInterrupt):
                 raise
         return self._ended(finished, text, asked)
 
@@ -301,7 +305,7 @@ class Conversation:
         return self._parts.models.first
 
     def take_back(self, again: Words | None = None) -> None:
-        """The newest message was not answered: it leaves the conversation; with `again`, only if it is that text."""
+        """The newest message, unanswered, leaves the conversation; with `again`, only if it is that text."""
         self.user_input.take_back(again)
 
     def transcript(self) -> str:
@@ -349,10 +353,7 @@ class Conversation:
             self.session.remember_model("")
 
     async def close(self, *, keeps_model: bool = False) -> None:
-        """Close the session and, unless another conversation `keeps_model`, the model; also when cancelled.
-
-        A session without messages is deleted.
-        """
+        """Close the session, deleted if empty, and, unless another conversation `keeps_model`, the model."""
         await self._compactor.close()
         await self.beside.close()
         self.user_input.close()

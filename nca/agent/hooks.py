@@ -20,7 +20,7 @@ from nca.agent.compaction_diff import compaction_diff
 from nca.agent.fallbacks import Fallbacks
 from nca.agent.window import Window
 from nca.context.view import Summary
-from nca.errors import StoreError, UsageError
+from nca.errors import StoppedByHook, StoreError
 from nca.events import ApprovalAsked, ContextCompaction, Event, Listener, Notice
 from nca.file_history import Recorder
 from nca.messages import ToolCall
@@ -86,7 +86,7 @@ class Hooks:
     async def before_prompt(self, text: str) -> str:
         """Begin the session if it has not begun, and ask about the person's message. Returns additions to it.
 
-        Raises UsageError if a hook stops the message.
+        Raises StoppedByHook if a hook stops the message.
         """
         if not self.are_any:
             return ""
@@ -94,7 +94,7 @@ class Hooks:
         begun = await self.begun()
         answer = await self._ask("UserPromptSubmit", (), prompt=text)
         if answer is not None and answer.decision == "deny":
-            raise UsageError(f"A hook stopped the message: {answer.reason}", advice="Nothing was sent.")
+            raise StoppedByHook(f"A hook stopped the message: {answer.reason}", advice="Nothing was sent.")
         return "\n".join(filter(None, (begun, answer.context if answer else "")))
 
     async def begun(self) -> str:
@@ -179,9 +179,9 @@ class Hooks:
         return answer.reason
 
     def check(self) -> None:
-        """Raises UsageError if a hook has ended the turn."""
+        """Raises StoppedByHook if a hook has ended the turn."""
         if self._ended_by:
-            raise UsageError(f"A hook ended the turn: {self._ended_by}")
+            raise StoppedByHook(f"A hook ended the turn: {self._ended_by}")
 
     def hear(self, event: Event) -> None:
         """Tell hooks, without waiting for them, what has happened."""

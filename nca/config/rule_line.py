@@ -37,6 +37,9 @@ def rules_of_line(line: str, tools: Collection[str]) -> tuple[PermissionRule, ..
     if tool in tools or tool == "*" or (tool.startswith("mcp__") and subject):
         _check(line, tool, subject)
         return (PermissionRule(tool, subject),)
+    if TOOLS.get(tool) == "shell" and subject and not _WILD.search(subject):
+        # Exactly this command, whatever it has in it.
+        return (PermissionRule("shell", subject),)
     held = allowing(f"{tool}({subject})" if subject else tool, OPTION, "")
     if held.is_exact:
         return held.of("allow")

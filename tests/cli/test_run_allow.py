@@ -87,7 +87,13 @@ def test_the_next_run_knows_nothing_of_it(provider: Provider, tmp_path: Path) ->
 
 @pytest.mark.parametrize(
     "call",
-    [WRITE, *(("shell", {"command": line}) for line in ("touch 'new file'", "touch $NEW\\ file", "cd . && touch b"))],
+    [
+        WRITE,
+        *(
+            ("shell", {"command": line})
+            for line in ("touch 'new file'", "touch $NEW\\ file", "cd . && touch b", "echo x > b")
+        ),
+    ],
 )
 def test_the_line_about_a_call_that_did_not_run_has_the_rule_that_allows_it(
     provider: Provider, tmp_path: Path, call: tuple[str, dict[str, Any]]

@@ -154,6 +154,8 @@ _BORDER = re.compile(r"[;&|\n(){}<>`$]+")
 _LIKE_SIGNS = frozenset("‐‑‒–—―−⁃﹘‘’‚‛′‵´“”„‟″‶⁄∕⧸⟋∖⧵⧹⟍∣│∶։׃‧·٫،∗⁎٭∼⁓∽‹›⟨⟩❮❯❨❩❲❳❴❵٪‗")
 """Signs that look like one of ASCII, by Unicode's list of confusable characters (UTS #39)."""
 _MOST_FOLDERS = 20
+_MOST_LOOKED_AT = 30
+"""Words that may be programs, and words behind one that may be its subcommand."""
 _SEARCHERS = ("grep", "rg")
 _QUOTING = re.compile(r"[\"'\\]")
 _MINOR = re.compile(r"(?<=\d)(?:\.\d+)+$")
@@ -190,8 +192,8 @@ def mentioned_names(command: str, directory: Path) -> tuple[str, ...]:
     """The words that a deny rule may match: everything in the command that may be a program or a path.
 
     Errs on the side of too much: every word, with quotes and backslashes removed, with and without its folder and its
-    version (`python3.11`, `python3`, `python`), and two and three words in a row. It does not see what a shell would
-    compute first.
+    version (`python3.11`, `python3`, `python`), and two and three words in a row, also without the options between a
+    program and its subcommand. It does not see what a shell would compute first.
     """
     found: dict[str, None] = {}
     for text in (_QUOTING.sub("", command), _QUOTING.sub(" ", command)):
@@ -201,6 +203,10 @@ def mentioned_names(command: str, directory: Path) -> tuple[str, ...]:
         for row in (words, bases, majors, [versionless(base) for base in bases]):
             for count in range(1, _MOST_WORDS_OF_A_RULE + 1):
                 found.update((" ".join(row[at : at + count]), None) for at in range(len(row) - count + 1))
+        for piece in _BORDER.split(text):
+            row = [versionless(word) for word in _bases(piece.split())]
+            for at, place in _subcommands(row):
+                found.update((" ".join([row[at], *row[place : place + count]]), None) for count in (1, 2))
         folders = _folders(words, directory)
         # Of `HEAD:a` and `--file=a` the end is a path too.
         for name in {end for word in words for end in (word, word.rpartition(":")[2])} - {""}:
@@ -215,15 +221,37 @@ def mentioned_commands(command: str) -> tuple[str, ...]:
     """Possible simple commands in a command, with their words one blank apart: whole, and without folders.
 
     Everything that a shell would take apart is a border. Quotes are removed, since a program may run what is in them.
+    Options between a program and its subcommand are there in one reading and not in the other.
     """
     found: dict[str, None] = {}
     for text in (_QUOTING.sub("", command), _QUOTING.sub(" ", command)):
         for piece in _BORDER.split(text):
             words = piece.split()
-            found[" ".join(words)] = None
-            found[" ".join(word.rstrip("/").rpartition("/")[2] for word in words)] = None
+            for row in (words, _bases(words)):
+                found[" ".join(row)] = None
+                found.update((" ".join([*row[: at + 1], *row[place:]]), None) for at, place in _subcommands(row))
     found.pop("", None)
     return tuple(found)
+
+
+def _bases(words: Sequence[str]) -> list[str]:
+    """The words without their folders; an option stays one."""
+    return [word if word.startswith("-") else word.rstrip("/").rpartition("/")[2] for word in words]
+
+
+def _subcommands(words: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """The places of a program, and of what may be its subcommand: behind options, each with or without a value."""
+    for at in range(min(len(words) - 2, _MOST_LOOKED_AT)):
+        places, seen = [at + 1], set[int]()
+        while places:
+            place = places.pop()
+            if place in seen or place >= min(len(words), at + _MOST_LOOKED_AT):
+                continue
+            seen.add(place)
+            if words[place].startswith("-"):
+                places += (place + 1, place + 2)
+            elif place > at + 1:
+                yield at, place
 
 
 def searched_folders(command: str, directory: Path) -> tuple[str, ...]:

@@ -17,6 +17,8 @@ from nca.tools.shell.command_words import (
     command_list,
     commands_here,
     hides_nothing,
+    mentioned_commands,
+    mentioned_names,
     plain_words,
     versionless,
 )
@@ -237,3 +239,19 @@ def test_each_word_that_a_real_shell_comes_to_stands_in_a_command_that_hides_not
     said, _ = in_bash(f"{begin}args {line}", folder)
     text, words = (one.replace("'", "").replace('"', "") for one in (line, said.removeprefix("<").removesuffix(">")))
     assert all(word in text for word in words.split("><")), (line, said)
+
+
+@pytest.mark.parametrize(
+    "options", ["-C .", "--no-pager", "-c a.b=c", "-C . --no-pager -c x=y", "--git-dir=/x/.git --work-tree /y", "-P"]
+)
+@pytest.mark.parametrize("before", ["", "sudo ", "cd x && ", "A=b /usr/bin/"])
+def test_options_between_a_program_and_its_subcommand_hide_no_subcommand(before: str, options: str) -> None:
+    command = f"{before}git {options} push origin main"
+    assert any(f" {one}".endswith(" git push origin main") for one in mentioned_commands(command))
+    assert {"git push", "git push origin"} <= set(mentioned_names(command, Path("/work")))
+
+
+@pytest.mark.parametrize("command", ['git -C . commit -m "push it"', "git log --grep push", "git stash push"])
+def test_what_is_no_subcommand_is_not_taken_for_one(command: str) -> None:
+    assert not any(one.startswith("git push") for one in mentioned_commands(command))
+    assert "git push" not in mentioned_names(command, Path("/work"))
