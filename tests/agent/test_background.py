@@ -283,3 +283,22 @@ async def test_closing_ends_it(tmp_path: Path) -> None:
     await until_prepared(conversation, events)
     await conversation.close()
     assert [event.phase for event in compactions(events)] == ["starting", "skipped"]
+
+
+async def test_one_for_which_an_answer_waited_does_not_name_the_next(tmp_path: Path) -> None:
+    events: list[Event] = []
+    model = SlowToSummarize(summary_or(LONG_ANSWER), MIDDLE)
+    conversation = opened(tmp_path, events, settings=EARLY, model=model)
+    await until_prepared(conversation, events)
+    turn = asyncio.create_task(conversation.run_turn(words(LONG_ANSWER * 24)))
+    while compactions(events)[-1].trigger == "idle":
+        await asyncio.sleep(0)
+    model.is_let_go.set()
+    await turn
+    assert compactions(events)[-1].trigger == "threshold"
+    events.clear()
+    await until_prepared(conversation, events)
+    await until_ready(conversation)
+    await conversation.send("Next")
+    assert {event.trigger for event in compactions(events)} == {"idle"}
+    await conversation.close()

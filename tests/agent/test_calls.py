@@ -4,19 +4,30 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import time
 from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
 
 from nca.agent.approvals import Answer, Nobody, Person
-from nca.agent.calls import MOST_AT_ONCE
+from nca.agent.calls import LIVE_SECONDS, MOST_AT_ONCE
 from nca.agent.conversation import Conversation
 from nca.config.loaded import defaults
 from nca.context.repeats import NUDGE
 from nca.context.validate import validate_request
-from nca.events import ApprovalAsked, ContextCompaction, Event, MessageTaken, Notice, ToolFinished, ToolStarted
+from nca.events import (
+    ApprovalAsked,
+    CallWritten,
+    ContextCompaction,
+    Event,
+    MessageTaken,
+    Notice,
+    ToolFinished,
+    ToolStarted,
+)
 from nca.messages import Message, ToolCall
+from nca.models.model import CallSoFar, Delta, ModelRequest, OnDelta, Reply
 from nca.sessions.store import Store
 from nca.testing.scripted import ScriptedModel
 from nca.tools.tool import Permission, ToolError, ToolOutcome, TypedTool
@@ -335,3 +346,27 @@ async def test_a_file_that_is_not_there_does_not_end_the_turn_that_runs(room: Ro
     assert (await conversation.send("Go")).reason == "answered"
     assert room.model.requests[1].messages[-1]["content"] == "see @./missing.py"
     assert any("no such file" in getattr(event, "message", "") for event in room.events)
+
+
+class WritesSlowly(ScriptedModel):
+    """Writes a call in a thousand pieces."""
+
+    async def ask(self, request: ModelRequest, on_delta: OnDelta) -> Reply:
+        for number in range(1, 1_001):
+            on_delta(Delta(call=CallSoFar("write_file", "{", "x", number, 0)))
+        return await super().ask(request, on_delta)
+
+
+async def test_a_call_that_is_being_written_is_told_a_few_times_a_second(tmp_path: Path) -> None:
+    told: list[CallWritten] = []
+    conversation = Conversation.open(
+        defaults(),
+        store=Store.open(tmp_path / "sessions.db"),
+        model=WritesSlowly(["Done."]),
+        directory=tmp_path,
+        listener=lambda event: told.append(event) if isinstance(event, CallWritten) else None,
+    )
+    began = time.monotonic()
+    await conversation.send("Write it.")
+    assert 1 <= len(told) <= 1 + (time.monotonic() - began) / LIVE_SECONDS
+    await conversation.close()

@@ -73,3 +73,27 @@ async def test_a_branch_without_the_job_hears_nothing_of_its_end(tmp_path: Path)
     await again.send("Something else.")
     assert "job 1" not in str(again.context.next_request().messages)
     await again.close()
+
+
+async def test_an_end_is_told_with_the_first_message_that_is_not_refused(tmp_path: Path) -> None:
+    starts = ToolCall(
+        "c1", "shell", json.dumps({"command": "until [ -e go ]; do sleep 0.02; done", "background": True})
+    )
+    conversation = Conversation.open(
+        defaults().with_values({"agent.permission": "auto"}, "the test"),
+        store=Store.open(tmp_path / "sessions.db"),
+        model=ScriptedModel([Message("assistant", None, (starts,)), "It runs.", "I see.", "Yes?"]),
+        directory=tmp_path,
+    )
+    await conversation.send("Start it.")
+    (job,) = conversation.jobs.all
+    (tmp_path / "go").touch()
+    await job.wait(60)
+    assert (await conversation.send("Look.", attachments=[tmp_path / "missing.txt"])).reason == "failed"
+    told = []
+    for text in ("Go on.", "And now?"):
+        await conversation.send(text)
+        asked = next(e.message for e in reversed(conversation.context.entries) if e.message.role == "user")
+        told.append("[job 1 has ended" in content_text(asked.content))
+    assert told == [True, False]
+    await conversation.close()

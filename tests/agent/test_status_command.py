@@ -106,3 +106,16 @@ async def test_what_still_runs_is_ended_with_the_chat(tmp_path: Path) -> None:
         assert status._running.cancelled(), "it did not wait for the command"
         with pytest.raises(ProcessLookupError):
             os.kill(int(pid.read_text()), 0)
+
+
+async def test_a_command_that_is_taken_away_leaves_no_line(tmp_path: Path) -> None:
+    with a_stage(tmp_path, [], terminal__status_command="echo one") as stage:
+        command = StatusCommand("1.0", lambda: None, lambda _: None)
+        for setting, line in (("echo one", "one"), ("", ""), ("echo two", "two")):
+            stage.conversation.set("terminal.status_command", setting)
+            command.run(stage.conversation)
+            if setting:
+                assert command._running is not None
+                await command._running
+            assert command.line == line
+        command.close()
