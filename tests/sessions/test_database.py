@@ -123,6 +123,19 @@ def test_a_full_disk_is_said_and_loses_nothing(path: Path, where: str) -> None:
         assert session.log.entries() == kept
 
 
+def test_after_an_import_without_room_what_is_said_is_still_found(path: Path) -> None:
+    with Store.open(path) as store:
+        session = store.create(directory="/", model="m")
+        session.log.append(said(*(f"{place} " + "y" * 9_000 for place in range(60))))
+        copy, connection = store.copy_of(session.info.id), sqlite_of(store).connection
+        connection.pragma("max_page_count", connection.pragma("page_count") + 4)
+        with pytest.raises(StoreError, match="Disk full"):
+            store.add(copy)
+        connection.pragma("max_page_count", 1_000_000)
+        session.log.append(said("a zebra"))
+        assert f"{session.info.id}:61" in [hit.id for hit in store.search("zebra")]
+
+
 def test_a_migration_goes_all_the_way(blank: Path) -> None:
     database = opened(blank)
     assert migrate(database, TWO_STEPS) is None

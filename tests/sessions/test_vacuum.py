@@ -133,3 +133,15 @@ async def test_what_was_recorded_of_files_is_shrunk_too(tmp_path: Path) -> None:
         assert 0 < sizes.file_history < 200_000
         room = Room(tmp_path / "kept", store, session_id=kept.session_id)
         assert paths(room.history.plan(0).restored) == plan
+
+
+def test_whoever_opens_it_afterwards_has_it_open(tmp_path: Path) -> None:
+    path = tmp_path / "sessions.db"
+    grown(path)
+    store = Store.open(path)
+    store.vacuum()
+    with Store.open(path) as other:
+        store.close()
+        with Store.open(path) as third, pytest.raises(StoreError, match="Another nca has"):
+            third.vacuum()
+        assert other.list(None)
