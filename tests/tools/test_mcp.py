@@ -156,6 +156,25 @@ async def test_one_that_dies_costs_one_result_and_comes_back_when_restarted() ->
         await servers.close()
 
 
+async def test_one_that_was_slow_at_first_and_dies_is_waited_for_as_any_other() -> None:
+    seconds = [0.0]
+    servers = Servers(
+        lambda: McpSettings(servers=(a_server(),), wait_seconds=seconds[0]), ROOT, lambda: False, lambda _: None
+    )
+    try:
+        assert await servers.join() is None
+        (connection,) = servers.connections
+        await connection.settled()
+        seconds[0] = 60.0
+        assert await servers.join()
+        with pytest.raises(ToolError, match="exit code 3"):
+            await connection.call("dies", {})
+        await servers.join()
+        assert (await connection.call("echo", {"text": "again"})).text == "echo: again"
+    finally:
+        await servers.close()
+
+
 async def test_one_that_stops_reading_before_it_ends_still_says_how_it_ended() -> None:
     async with connected(a_server(is_forked=False)) as server:
         dying = asyncio.create_task(server.call("dies_slowly", {}))

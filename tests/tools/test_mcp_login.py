@@ -6,6 +6,7 @@ import asyncio
 import stat
 import sys
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -215,3 +216,19 @@ async def test_a_stored_login_that_cannot_be_read_counts_as_none(guarded: Guarde
             assert server.needs_login
     assert guarded.logins.remove(guarded.server.url)
     assert not guarded.logins.remove(guarded.server.url)
+
+
+async def test_a_server_that_wanted_a_login_and_is_gone_wants_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NCA_HOME", str(tmp_path))
+    async with AsyncExitStack() as still_there:
+        url, _ = await still_there.enter_async_context(guarded_server())
+        async with connected(McpServer(name="web", url=url, timeout_seconds=20)) as server:
+            assert server.needs_login
+            await still_there.aclose()
+            await server.stop()
+            server.start()
+            await server.settled()
+            assert (server.state, server.needs_login) == ("failed", False)
+            assert "login" not in server.reason

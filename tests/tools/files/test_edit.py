@@ -241,6 +241,9 @@ async def test_what_was_read_before_the_conversation_went_back_is_as_if_it_was_n
     assert (tools.root / "f").read_text() == "two\n"
     with pytest.raises(ToolError, match=r"^f was read before the conversation went back; read it again$"):
         await tools.writer.call("f", "three")
+    await tools.reader.call("f")
+    await tools.writer.call("f", "three")
+    assert (tools.root / "f").read_text() == "three"
 
 
 async def test_what_was_read_counts_again_when_the_conversation_is_where_it_was(tools: Tools) -> None:
