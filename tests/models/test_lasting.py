@@ -137,6 +137,18 @@ async def test_a_server_that_wants_encryption_and_says_nothing(name: str, tmp_pa
     assert line == f"{address} wants encryption (https). Set model.api_base to its address with https://."
 
 
+async def test_each_address_that_is_silent_is_looked_into(tmp_path: Path) -> None:
+    """The one before has answered."""
+    with Provider() as plain, Provider(tls=own_certificate(tmp_path).server) as provider:
+        settings = ModelSettings(api_base=plain.url, max_retries=0)
+        model = ProviderModel(describe("openai/test-model"), settings, lambda _: None, api_key="k")
+        await model.ask(REQUEST, lambda _: None)
+        model.take_settings(ModelSettings(api_base=provider.url.replace("https:", "http:"), max_retries=0))
+        with pytest.raises(ProviderError, match="wants encryption"):
+            await model.ask(REQUEST, lambda _: None)
+        await model.close()
+
+
 async def test_a_connection_that_is_lost_is_tried_again_where_nobody_wants_encryption() -> None:
     with Provider() as provider:
         retries: list[object] = []

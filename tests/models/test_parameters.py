@@ -14,7 +14,7 @@ from nca.errors import ProviderError, ProviderFailure
 from nca.models.catalog import describe
 from nca.models.client import ModelRequest, ProviderModel, Reply
 from nca.models.parameters import RefusedParameters
-from nca.testing.faults import Fault
+from nca.testing.faults import BEGUN, Fault, begun
 from nca.testing.http_exchange import Exchange
 from nca.testing.provider import Provider
 from nca.testing.scripted import in_order
@@ -139,6 +139,22 @@ async def test_a_parameter_that_is_gone_and_refused_again_is_the_error() -> None
             await asking.reply(temperature=0.2)
         await asking.model.close()
     assert ["temperature" in one for one in provider.requests] == [True, False]
+
+
+async def test_what_is_refused_after_an_answer_has_begun_is_the_error() -> None:
+    """Asked again it would be shown twice."""
+
+    def refuse(exchange: Exchange) -> None:
+        exchange.event({"error": {"message": OPENAI.format("temperature"), "type": "invalid_request_error"}})
+        exchange.done()
+
+    shown: list[str] = []
+    with Provider(faults={"test-model": begun(refuse)}) as provider:
+        model = Asking(provider).model
+        with pytest.raises(ProviderError):
+            await model.ask(replace(REQUEST, temperature=0.2), lambda delta: shown.append(delta.text))
+        await model.close()
+    assert (len(provider.requests), "".join(shown).count(BEGUN)) == (1, 1)
 
 
 async def test_another_endpoint_is_asked_as_if_nothing_had_been_refused() -> None:
