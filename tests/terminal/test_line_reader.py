@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
+import os
+from contextlib import suppress
 
 import pytest
 
+from nca.terminal.input.line_kind import InputLines
 from nca.terminal.interrupts import Interrupts
 from nca.terminal.reader import LineReader
 from nca.terminal.render.plain import PlainDraw
@@ -40,3 +44,26 @@ async def test_a_line_of_text(typed: str, answer: str | None) -> None:
     reader = LineReader(io.StringIO(typed), draw, Interrupts())
     assert await reader.type_answer("Room (Enter: single)\n1 single\n2 double") == answer
     assert [line.strip() for line in asides.getvalue().splitlines()] == ["Room (Enter: single)", "1 single", "2 double"]
+
+
+async def test_what_was_typed_before_a_question_is_there_where_nobody_answers_it() -> None:
+    """As where Ctrl-C stops the turn that asks."""
+
+    async def stopped(reading: asyncio.Task[str]) -> None:
+        await asyncio.sleep(0)
+        reading.cancel()
+        with suppress(asyncio.CancelledError):
+            await reading
+
+    reader, writer = os.pipe()
+    with os.fdopen(reader) as typed, os.fdopen(writer, "w") as person:
+        lines = InputLines(typed)
+        await stopped(asyncio.create_task(lines.next()))
+        print("the next message", file=person, flush=True)
+        while not await lines.keep_typed():
+            await asyncio.sleep(0.01)
+        await stopped(asyncio.create_task(lines.answer()))
+        person.close()
+        assert await lines.next() == "the next message"
+        with pytest.raises(EOFError):
+            await lines.next()

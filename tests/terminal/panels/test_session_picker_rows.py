@@ -61,6 +61,21 @@ def test_this_directory_first_then_all() -> None:
     assert ids(listed(INFOS, "/nowhere")) == ["a1", "b2", "c3", "d4"]
 
 
+def test_what_one_text_found_and_chose_is_nothing_for_the_next() -> None:
+    rows = listed(INFOS, "/here")
+    rows.search("frog")
+    rows.take("frog", [found("a1", "a frog")])
+    assert ids(rows) == ["a1"]
+    rows.search("toad")
+    assert ids(rows) == []
+    rows.search("parser")
+    rows.move(1)
+    assert rows.chosen is INFOS[2]
+    rows.search("pars")
+    rows.take("pars", [])
+    assert rows.chosen is INFOS[0]
+
+
 def test_the_session_one_is_in_is_listed_and_not_offered() -> None:
     rows = listed(INFOS, "/here", "a1")
     assert rows.chosen is INFOS[2]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -14,10 +16,21 @@ from typing import Any
 import pytest
 
 from nca.agent.context_notices import Exchange
-from nca.events import Event, Notice, RequestStarted, TextDelta, TurnFinished, TurnStarted
+from nca.events import (
+    CallWritten,
+    Event,
+    Notice,
+    RequestStarted,
+    TextDelta,
+    ToolFinished,
+    ToolStarted,
+    TurnFinished,
+    TurnStarted,
+)
 from nca.terminal.render import event_lines
 from nca.terminal.render.output import ANSWER_LINES
-from nca.terminal.render.plain import PlainDraw
+from nca.terminal.render.plain import SIGN_OF_LIFE_SECONDS, PlainDraw
+from tests.terminal.input.test_key_questions import Clock
 from tests.terminal.tty import ROOT, Tty, chat
 from tests.testing.forks import shared
 
@@ -221,3 +234,36 @@ def test_what_was_said_last_is_read_out_at_a_terminal_and_not_in_a_pipe() -> Non
     lines = shown.getvalue().splitlines()
     assert lines[:3] == ["You: what is it?", "… 2 lines above (/context show 4 has all of it)", "line 2"]
     assert (lines[-1], len(lines), piped.getvalue()) == (f"line {ANSWER_LINES + 1}", ANSWER_LINES + 2, "")
+
+
+class AtATerminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_sign_of_life_says_what_is_done_now() -> None:
+    clock, said = Clock(), AtATerminal()
+    draw = PlainDraw(said, said, {})
+    events: list[Event] = [
+        *(CallWritten("shell", "$ make", 40, 0), CallWritten("shell", "$ make all", 9_000, 12)),
+        *(ToolStarted("c", "shell", "{}", "$ make all"), ToolFinished("c", "shell", False, "done", 0.1)),
+        CallWritten("shell", "$ ls", 40, 0),
+        *(RequestStarted(2, "m", 10, 100), TurnFinished("answered", "", 2, 0.1)),
+    ]
+
+    async def work() -> None:
+        async with draw.at_work("Thinking"):
+            for event in events:
+                await asyncio.sleep(0)
+                draw.on_event(event)
+                clock.now += SIGN_OF_LIFE_SECONDS
+                for _ in range(4):
+                    await asyncio.sleep(0)
+
+    with asyncio.Runner(loop_factory=lambda: clock) as runner:
+        runner.run(work())
+    signs = re.findall(r"Still working after (\d+)[^:]*: (.*?)\. Ctrl-C stops it\.", " ".join(said.getvalue().split()))
+    assert [what for _, what in signs] == [
+        *("Writing a call, 40 characters: $ make", "Writing a call, 12 lines: $ make all", "$ make all", "Thinking"),
+        *("Writing a call, 40 characters: $ ls", "Thinking", "Thinking"),
+    ]
