@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from acp import schema
+
 from nca.acp.tool_calls import Outlet
 from nca.acp.updates import Updates
 from nca.events import (
@@ -61,6 +63,16 @@ def test_a_call_that_is_cut_off_ends_as_failed_and_a_repeated_id_is_another_call
     # Nothing of a call that never began.
     updates.on_event(ToolFinished("other", "shell", False, "done", 0.1))
     assert len(sent) == 6
+
+
+def test_a_call_whose_id_another_had_in_a_terminal_shows_its_own_result() -> None:
+    updates, _, sent = listening()
+    for is_in_terminal in (True, False):
+        updates.on_event(ToolStarted("call_0", "shell", '{"command": "ls"}', "$ ls"))
+        if is_in_terminal:
+            updates.shown_in_terminal("call_0", schema.TerminalToolCallContent(terminal_id="t", type="terminal"))
+        updates.on_event(ToolFinished("call_0", "shell", False, "done", 0.1))
+    assert ["content" in one for one in sent if one.get("status") == "completed"] == [False, True]
 
 
 def test_each_compaction_is_one_call() -> None:

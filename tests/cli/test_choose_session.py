@@ -171,3 +171,15 @@ def test_what_is_typed_while_a_session_is_continued_stands_in_its_prompt_alone(
     tty.sees("› early words")
     assert tty.text().startswith("nca · ")
     assert tty.text().count("early words") == 1
+
+
+def test_a_chat_whose_store_was_emptied_begins_a_new_session(provider: Provider, tmp_path: Path) -> None:
+    """Its person sees that, and decides; `nca run -c` fails."""
+    path = tmp_path / "nca" / "data" / "sessions.db"
+    answers, chat = [], ("loop", "-c", "--context-window", "4000")
+    for _ in range(2):
+        done = forked(*chat, home=tmp_path, stdin="Hello.\n", OPENAI_API_BASE=provider.url, OPENAI_API_KEY="k")
+        answers.append((done.returncode, "something emptied it" in done.stdout + done.stderr))
+        path.write_bytes(b"")
+    assert answers == [(0, False), (0, True)]
+    assert len(provider.requests) == 2

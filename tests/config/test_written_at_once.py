@@ -12,7 +12,7 @@ from nca.agent.memory import add_note, load_notes
 from nca.config.document import read_document
 from nca.config.overrides import UNSET
 from nca.config.projects import ChosenModel, ChosenModels
-from nca.config.saving import ALLOW, add_rule, add_server, save_value, value_at
+from nca.config.saving import ALLOW, add_rule, add_server, remove_rule, remove_server, save_value, value_at
 from nca.config.tables import PermissionRule
 from nca.models import keys
 from nca.safe_files import exclusively
@@ -57,6 +57,9 @@ def test_rules_servers_keys_notes_and_choices(tmp_path: Path) -> None:
     servers = value(file, "mcp.servers")
     assert isinstance(servers, dict)
     assert sorted(servers) == [f"s{number}" for number in range(MANY)]
+    at_once(lambda number: remove_rule(file, ALLOW, PermissionRule("shell", f"make {number}")))
+    at_once(lambda number: remove_server(file, f"s{number}", is_users_own=True))
+    assert (value(file, "permissions.allow"), value(file, "mcp.servers")) == ([], None)
     variables = sorted(keys.PROVIDERS_BY_VARIABLE)[:MANY]
     at_once(lambda number: keys.save(env, variables[number], f"sk-{number}-0123456789abcdef"))
     assert sorted(keys.stored(env)) == variables

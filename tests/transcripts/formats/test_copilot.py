@@ -72,3 +72,22 @@ def test_a_compaction_keeps_the_words_and_what_was_said_while_it_ran() -> None:
     assert words
     assert [m.text for m in shown("compacted") if m.role == "user" and m.source == "typed"] == words
     assert "They look at notes.txt" in shown("compacted")[1].text
+
+
+def test_what_was_cleared_comes_back_with_no_later_compaction(tmp_path: Path) -> None:
+    events: list[tuple[str, dict[str, Any]]] = [
+        ("session.start", {"sessionId": "s1"}),
+        *(("user.message", {"content": "Before."}), ("assistant.message", {"content": "One."})),
+        ("session.context_cleared", {}),
+        *(("user.message", {"content": "Behind."}), ("assistant.message", {"content": "Two."})),
+        *(("session.compaction_start", {}), ("session.compaction_complete", {"summaryContent": "All of it."})),
+        *(("user.message", {"content": "Last."}), ("assistant.message", {"content": "Three."})),
+    ]
+    rows = [{"type": kind, "data": data, "id": f"e{number}"} for number, (kind, data) in enumerate(events)]
+    path = tmp_path / "events.jsonl"
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    copy = read_conversation(Source.of_file(path)).copy
+    seen = repair(resolve(History(copy.entries, copy.shown_by(copy.views[-1]))))
+    assert [message.text for message in seen if message.role == "user" and message.source == "typed"] == [
+        *("Behind.", "Last.")
+    ]
