@@ -29,7 +29,7 @@ from nca.messages import ToolCall
 from nca.tools.files.workspace import why_asked
 from nca.tools.mcp.forms import Field
 from nca.tools.mcp.requests import Filled
-from nca.tools.permissions import about, decide, matching, refusal
+from nca.tools.permissions import about, asking, decide, matching, refusal, widened
 from nca.tools.tool import Approval, Permission, ToolError, ToolOutcome
 from nca.tools.toolbox import Toolbox, failed
 from nca.words import Words
@@ -138,7 +138,8 @@ class Approvals:
         if (not_allowed := self.refused_by_mode(call, toolbox)) is not None:
             return not_allowed
         permissions = self._state.settings.permissions
-        deny, ask = about(permissions.deny, call.name, needed), about(permissions.ask, call.name, needed)
+        deny = about(widened(permissions.deny), call.name, needed)
+        ask = about(asking(permissions.deny, permissions.ask), call.name, needed)
         if needed == "read" and not (deny or ask) and by_hook != "ask":
             return None
         try:

@@ -17,7 +17,16 @@ from nca.config.extensions import STAGES, stage_names
 from nca.config.harmless import Harmless, harmless_settings
 from nca.config.hooks import Hook, hook_tables
 from nca.config.servers import McpServer, named_servers
-from nca.config.tables import TOOLS, Injection, PermissionRule, Section, exact_rules, status_format, tables
+from nca.config.tables import (
+    TOOLS,
+    Injection,
+    PermissionRule,
+    Section,
+    exact_rules,
+    status_format,
+    strict_rules,
+    tables,
+)
 from nca.config.value_types import Table, ValueType, setting, table
 
 INFO_THRESHOLD = 0.60
@@ -122,8 +131,8 @@ class AgentSettings(Table):
 
 class PermissionSettings(Table):
     allow: tuple[PermissionRule, ...] = setting((), exact_rules(), user_only=True)
-    ask: tuple[PermissionRule, ...] = setting((), tables(PermissionRule), user_only=True)
-    deny: tuple[PermissionRule, ...] = setting((), tables(PermissionRule), user_only=True)
+    ask: tuple[PermissionRule, ...] = setting((), strict_rules(), user_only=True)
+    deny: tuple[PermissionRule, ...] = setting((), strict_rules(), user_only=True)
 
 
 class ToolSettings(Table):

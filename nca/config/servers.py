@@ -18,6 +18,8 @@ from nca.config.document import shown_name
 from nca.config.tables import Row, read_row
 from nca.config.value_types import InvalidValue, ValueType, is_web_address, setting
 
+_VARIABLE = re.compile(r"\$\{[^}]*\}")
+"""Filled in when the server is used; it may be a host or a port."""
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}")
 """A server's name is part of its tools' names, which providers limit to 64 characters."""
 Pairs = tuple[tuple[str, str], ...]
@@ -61,7 +63,7 @@ class McpServer(Row):
             raise ValueError("either command or url must be given" + (", not both" if self.url.strip() else ""))
         if self.client_id and not self.url:
             raise ValueError("client_id is for an HTTP server, which has a url")
-        if self.url and not is_web_address(self.url):
+        if self.url and not is_web_address(_VARIABLE.sub("1", self.url)):
             raise ValueError("url must begin with http:// or https:// and name a host")
 
     def __str__(self) -> str:

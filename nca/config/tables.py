@@ -182,6 +182,22 @@ def exact_rules() -> ValueType:
     return base._replace(valid="a list of tables with tool, subject, directory, in a file", read=read)
 
 
+def strict_rules() -> ValueType:
+    """A list of permission rules that deny or ask. A subject with a pattern that it cannot have would match nothing."""
+    base = tables(PermissionRule)
+
+    def read(value: Any) -> tuple[PermissionRule, ...]:
+        rules: tuple[PermissionRule, ...] = base.read(value)
+        for number, rule in enumerate(rules, 1):
+            if set("*?[") & set(rule.subject.removesuffix("/**").removesuffix(" *")):
+                said = f" {number}: subject = {shown_value(rule.subject)} has a pattern that a subject cannot have;"
+                valid = "`pattern` is for commands and hosts, `paths` for files."
+                raise InvalidValue(f"{said} {valid}", str(number), "subject")
+        return rules
+
+    return base._replace(read=read)
+
+
 def read_row(row: type[AnyRow], raw: Any, number: int | str) -> AnyRow:
     """Read one table; `number` is its place in the list, or its name. Raises InvalidValue."""
     if isinstance(raw, row):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Iterable, Iterator
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import Path
@@ -21,6 +22,13 @@ from nca.tools.tool import Permission
 if TYPE_CHECKING:
     import pathspec
 
+_OF_FILES = {
+    "read_file": ("*",),
+    "edit_file": ("edit_file", "write_file"),
+    "write_file": ("edit_file", "write_file"),
+    "*": ("*",),
+}
+"""By the tool that a rule about a file names: the tools that it means."""
 BELOW = "/**"
 """Ends the subject of a rule that covers everything below a directory. A subject has no other patterns."""
 _WILD = re.compile(r"[*?\[\\]")
@@ -73,12 +81,38 @@ def matching(
     )
 
 
+@lru_cache(maxsize=64)
+def widened(rules: tuple[PermissionRule, ...]) -> tuple[PermissionRule, ...]:
+    """Rules that deny or ask, with what each must mean to hold, as its writer sees it.
+
+    A file that `read_file` may not show is shown by nothing. What may not be edited may not be written anew, and the
+    other way round. A folder is all that is below it.
+    """
+    found: list[PermissionRule] = []
+    for rule in rules:
+        found.append(rule)
+        if rule.tool not in _OF_FILES or not (rule.paths or rule.subject):
+            continue
+        subjects = dict.fromkeys((rule.subject, rule.subject and f"{rule.subject.removesuffix(BELOW)}{BELOW}"))
+        for tool in _OF_FILES[rule.tool]:
+            found += (replace(rule, tool=tool, subject=one, origin=str(rule)) for one in subjects)
+    return tuple(found)
+
+
+@lru_cache(maxsize=64)
+def asking(deny: tuple[PermissionRule, ...], ask: tuple[PermissionRule, ...]) -> tuple[PermissionRule, ...]:
+    """The rules that ask: about commands too that name a file that may not be edited, as they may change it."""
+    of_changes = [rule for rule in widened(deny) if rule.tool in ("edit_file", "write_file") and not rule.is_for_all]
+    commands = (replace(rule, tool="shell", for_changes=True, origin=str(rule)) for rule in of_changes)
+    return (*widened(ask), *commands)
+
+
 def reading_rule(rules: Iterable[PermissionRule], path: Path, directory: Path) -> PermissionRule | None:
     """The first rule that is about reading a file, whatever reads it. `path` has its links resolved.
 
     A rule for read_file is one about the file's content: what that tool may not show, nothing shows.
     """
-    return matching(rules, "read_file", {os.path.normpath(path), os.path.realpath(path)}, directory)
+    return matching(widened(tuple(rules)), "read_file", {os.path.normpath(path), os.path.realpath(path)}, directory)
 
 
 def _covers(

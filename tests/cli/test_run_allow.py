@@ -179,6 +179,56 @@ def test_a_rule_that_denies_a_program_stops_what_may_run_it_and_nothing_else(
     assert "Bash(rm:*)" in again.stderr or "rm" not in command
 
 
+@pytest.mark.parametrize(
+    ("rule", "command", "is_refused"),
+    [
+        ('tool = "read_file"\npaths = ".env"', "cat .env", True),
+        ('tool = "Read"\nsubject = ".env"', "head -1 ./.env", True),
+        ('tool = "read_file"\nsubject = "secrets"', "cat secrets/k", True),
+        ('tool = "read_file"\npaths = ".env"', "cat other", False),
+        ('tool = "write_file"\nsubject = "new.txt"', "echo 1 > new.txt", True),
+        ('tool = "Edit"\npaths = "new.txt"', "cat new.txt", False),
+    ],
+)
+def test_a_file_that_a_rule_denies_is_reached_by_no_command(
+    provider: Provider, tmp_path: Path, rule: str, command: str, is_refused: bool
+) -> None:
+    project = tmp_path / "project"
+    (project / "secrets").mkdir(parents=True)
+    for name in (".env", "other", "secrets/k", "new.txt"):
+        (project / name).write_text("KEY=1\n")
+    config = tmp_path / "nca" / "config.toml"
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text(f"[[permissions.deny]]\n{rule}\n")
+    calling(provider, ("shell", {"command": command}))
+    done = run(provider, tmp_path, "Do it", "--permission", "auto", cwd=project)
+    said = provider.requests[-1]["messages"][-1]["content"]
+    assert said.startswith("[not run: ") == is_refused, (said, done.stderr)
+    assert ("KEY=1" in said) == (not is_refused)
+
+
+@pytest.mark.parametrize("tool", ["edit_file", "write_file"])
+def test_what_may_not_be_edited_may_not_be_written_anew(provider: Provider, tmp_path: Path, tool: str) -> None:
+    config = tmp_path / "nca" / "config.toml"
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text(f'[[permissions.deny]]\ntool = "{tool}"\nsubject = "src"\n')
+    calling(provider, WRITE)
+    done = run(provider, tmp_path, "Write it", "--permission", "auto")
+    assert f"not allowed by your rule {tool} src" in done.stderr
+    assert not (tmp_path / "src" / "a.txt").exists()
+
+
+@pytest.mark.parametrize("subject", ["rm:*", "rm*", "secrets/*", "*.env", "**/.env"])
+def test_a_rule_that_denies_has_no_pattern_in_its_subject(provider: Provider, tmp_path: Path, subject: str) -> None:
+    """It matched nothing, and denied nothing."""
+    config = tmp_path / "nca" / "config.toml"
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text(f'[[permissions.deny]]\ntool = "shell"\nsubject = "{subject}"\n')
+    done = run(provider, tmp_path, "Do it")
+    assert (done.returncode, provider.requests) == (2, [])
+    assert "has a pattern that a subject cannot have; `pattern` is for commands" in done.stderr
+
+
 def test_a_wrong_rule_is_refused_before_anything_is_sent(provider: Provider, tmp_path: Path) -> None:
     done = run(provider, tmp_path, "Write it", "--allow", "Bsh(ls)")
     assert (done.returncode, provider.requests) == (2, [])
