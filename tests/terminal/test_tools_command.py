@@ -151,6 +151,10 @@ async def test_in_a_small_window_some_are_not_told(tmp_path: Path) -> None:
         text = await stage.command("/tools")
         (row,) = [line for line in text.splitlines() if line.startswith("fetch_url")]
         assert row.endswith("not sent")
+    with columns(30), a_stage(tmp_path, window_tokens=8_000) as stage:
+        text = await stage.command("/tools")
+        assert "not sent" in text
+        assert "not sent tokens" not in " ".join(text.split())
 
 
 async def test_cost_by_model_and_purpose(tmp_path: Path) -> None:

@@ -201,7 +201,7 @@ def fitting_table(
 ) -> RenderableType:
     """Cells by heading as a table if the window has room for its columns, or else as lines.
 
-    numbers    right-aligned columns; in a line the heading comes after the number
+    numbers    right-aligned columns; in a line the heading comes after a number, not after a word
     gives_way  the column that gets the room that the others leave; its cells are cut, or fill more lines if it `wraps`.
                In lines it has one of its own, unless it is the first column
     least      cells that it needs in a table, if it is as wide
@@ -251,7 +251,7 @@ def _lines_of(
     short = [(head, cell) for head, cell in others if head != gives_way and cell.plain.strip()]
     for number, (head, cell) in enumerate(short):
         line.append(" · " if number else _GAP).append_text(cell)
-        if head in numbers:
+        if head in numbers and not cell.plain[0].isalpha():
             line.append(f" {head}")
     line.stylize_before(style)
     yield Parted(line)
