@@ -144,12 +144,15 @@ class SessionList(ListPanel[SessionInfo, SessionInfo]):
         if "\0" in info.id:
             # Another agent's: its id is made of its file.
             facts = [f"a session of {one_line(info.model, 60)}, imported when it is opened"]
+            # When it began is not known before it is read.
+            at = "last used"
         else:
             model = [one_line(info.model, 60)] if info.model else []
             facts = [short_id(info.id), *model, counted(info.messages, "message")]
+            at = "began"
         facts += [byte_size(preview.size_bytes)] if preview else []
         by = begun_by(self._whose.get(info.id))
-        facts += [f"began {local_time(info.created_at)}", *([by] if by else [])]
+        facts += [f"{at} {local_time(info.created_at)}", *([by] if by else [])]
         facts += ["from nca run"] if info.kind == "run" else []
         found = self._found.get(info.id)
         lines = [

@@ -44,6 +44,9 @@ def test_both_kinds_are_offered_and_what_is_imported_already_only_once(tmp_path:
         shown = rows.listing(100)
         assert "\x1b" not in shown.row(0)[0][1]
         assert "–" in shown.row(0)[0][1]
+        facts = "".join(text for line in rows.about(200) for _, text in line)
+        assert "imported when it is opened · last used " in facts
+        assert "began" not in facts
         imported = others.chosen(store, theirs)
         assert imported.info.messages == 1
         assert others.waiting_line(theirs) == ""
