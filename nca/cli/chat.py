@@ -199,7 +199,7 @@ async def _opened(asked: _Asked, first: FirstPrompt | None, interrupts: Interrup
         for line in lines:
             output.notice(line)
         if earlier.session is not None:
-            show_resumed(conversation, output, earlier.forked_from)
+            show_resumed(conversation, output, forked_from=earlier.forked_from, is_freed=earlier.is_freed)
         events.release()
         models = (choice.model, *choice.alternatives)
         return await ChatApp(conversation, output, reader, interrupts, models=models, first=asked.message).run()

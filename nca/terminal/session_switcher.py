@@ -163,7 +163,7 @@ class SessionSwitcher:
             return
         await self._switch(found.session.id, read_only=found.read_only)
         await go_on(self.conversation, self._output)
-        show_resumed(self.conversation, self._output, found.forked_from)
+        show_resumed(self.conversation, self._output, forked_from=found.forked_from, is_freed=found.is_freed)
 
     async def _switch(self, session: str | None, *, read_only: bool = False, name: str = "") -> None:
         before = self.conversation

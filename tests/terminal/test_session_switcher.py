@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,9 @@ import pytest
 from nca.config.tables import PermissionRule
 from nca.errors import SessionLocked, SessionNotFound, StoreError
 from nca.messages import Message
+from nca.sessions import Store
+from nca.sessions.session import Session
+from nca.terminal.panels.session_loader import KeyChoice
 from tests.terminal.stage import ScriptedReader, a_stage
 
 
@@ -103,6 +107,31 @@ async def test_what_cannot_be_opened_leaves_the_chat_as_it_is(tmp_path: Path) ->
         assert stage.conversation is before
         await before.send("again")
         await before.close()
+
+
+class Slow(ScriptedReader):
+    """A person who answers when the other process has left."""
+
+    def __init__(self, answers: Sequence[str], held: Session) -> None:
+        super().__init__(answers)
+        self._held = held
+
+    async def choose(self, question: str, keys: Sequence[KeyChoice]) -> str:
+        self._held.close()
+        return await super().choose(question, keys)
+
+
+async def test_a_session_that_became_free_while_the_person_was_asked_is_open_for_writing(tmp_path: Path) -> None:
+    with a_stage(tmp_path, ["One."], store_path=tmp_path / "sessions.db") as stage:
+        with Store.open(tmp_path / "sessions.db") as other:
+            held = other.create(directory=str(tmp_path), model="m", name="held")
+            held.log.append([Message("user", "hello")])
+            stage = stage.with_reader(Slow(["r"], held))
+            said = await stage.command("/resume held")
+        assert "The other nca has left: it is open for writing." in said
+        assert "read-only" not in said
+        assert (await stage.app.conversation.send("hello again")).text == "One."
+        await stage.app.conversation.close()
 
 
 async def test_choosing_and_leaving(tmp_path: Path) -> None:

@@ -86,11 +86,13 @@ class SessionToOpen(NamedTuple):
     """The session to open, or None for a new one.
 
     read_only    another process has it open
+    is_freed     another process had it open, and left before the person answered
     forked_from  the id of the session that it was copied from just now, or ""
     """
 
     session: SessionInfo | None
     read_only: bool = False
+    is_freed: bool = False
     forked_from: str = ""
 
 
@@ -129,6 +131,14 @@ def find_titled(store: Store, wanted: str) -> SessionInfo:
         raise
 
 
+def _is_held(store: Store, info: SessionInfo) -> bool:
+    try:
+        store.refuse_held(info.id)
+    except SessionLocked:
+        return True
+    return False
+
+
 async def resolve_lock(store: Store, info: SessionInfo, ask: Ask | None) -> SessionToOpen | None:
     """Decide how to open a session; None if the person cancels.
 
@@ -142,7 +152,9 @@ async def resolve_lock(store: Store, info: SessionInfo, ask: Ask | None) -> Sess
         choices = (*_CHOICES, _TAKE_OVER) if store.can_take_over else _CHOICES
         match await ask(f"{error.message}.", choices):
             case "r":
-                return SessionToOpen(info, read_only=True)
+                # The answer may take long, and the other process may have left by then.
+                is_held = _is_held(store, info)
+                return SessionToOpen(info, read_only=is_held, is_freed=not is_held)
             case "f":
                 return SessionToOpen(store.fork(info.id), forked_from=info.id)
             case "t":

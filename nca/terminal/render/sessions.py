@@ -84,10 +84,11 @@ def end_of(path: str, chars: int) -> str:
     return path if len(path) <= chars else f"…{path[1 - chars :]}"
 
 
-def show_resumed(conversation: Conversation, output: Output, forked_from: str = "") -> None:
+def show_resumed(conversation: Conversation, output: Output, *, forked_from: str = "", is_freed: bool = False) -> None:
     """Show a resumed session: the last exchange, its title, the tools' directory, and the card.
 
     forked_from  the id of the session that it was copied from just now
+    is_freed     another process had it open until just now
     """
     info = conversation.session.info
     exchange = conversation.context.last_exchange()
@@ -97,6 +98,8 @@ def show_resumed(conversation: Conversation, output: Output, forked_from: str = 
     aside = sum(last - first + 1 for first, last in conversation.context.view.aside)
     less = f", {aside:,} of them not in the conversation" if aside else ""
     output.notice(f"{doing} “{title(info)}” ({counted(info.messages, 'message')}{less}).")
+    if is_freed:
+        output.notice("The other nca has left: it is open for writing.")
     if forked_from:
         output.notice(f"Forked {short_id(forked_from)}: this copy is {short_id(info.id)}.")
     if conversation.session.is_read_only:

@@ -66,3 +66,16 @@ async def test_it_can_be_read_or_copied(tmp_path: Path) -> None:
         assert copied
         assert copied.session
         assert (copied.session.id == info.id, copied.read_only) == (False, False)
+
+
+async def test_it_is_opened_for_writing_once_the_other_has_left(tmp_path: Path) -> None:
+    """The person may take long to answer."""
+    path = tmp_path / "sessions.db"
+    with Store.open(path) as there, Store.open(path) as here:
+        session = made(there, "one")
+
+        async def read(question: str, choices: Sequence[KeyChoice]) -> str:
+            session.close()
+            return "r"
+
+        assert await resolve_lock(here, session.info, read) == SessionToOpen(session.info, is_freed=True)
