@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import apsw
 import pytest
 
 from nca.errors import StoreDamaged
@@ -40,3 +41,21 @@ def test_damage_is_found_and_left(path: Path) -> None:
         is_checked(path, 60)
     assert path.read_bytes() == before
     assert not list(path.parent.glob("locks/*.suspect"))
+
+
+def test_an_index_that_is_behind_its_table_is_damage(path: Path) -> None:
+    """As after a write of which the disk lost a page: each page by itself is sound."""
+    connection = apsw.Connection(str(path))
+    connection.execute("PRAGMA writable_schema = ON")
+    where = "type = 'index' AND sql IS NOT NULL"
+    rows = connection.execute(f"SELECT * FROM sqlite_schema WHERE {where}").fetchall()
+    connection.execute(f"DELETE FROM sqlite_schema WHERE {where}")
+    connection.close()
+    connection = apsw.Connection(str(path))
+    connection.execute("PRAGMA writable_schema = ON")
+    connection.execute("UPDATE sessions SET touched = touched + 5")
+    connection.executemany("INSERT INTO sqlite_schema VALUES (?, ?, ?, ?, ?)", rows)
+    connection.close()
+    assert rows
+    with pytest.raises(StoreDamaged):
+        is_checked(path, 60)
