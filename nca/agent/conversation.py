@@ -18,8 +18,8 @@ from nca.agent.assembly import assemble, secrets_of
 from nca.agent.beside import SideQuestions
 from nca.agent.context import Context
 from nca.agent.mcp import join_servers
-from nca.agent.parts import ConversationParts
-from nca.agent.rewinding import FINISHED_STEPS, FIRST_PROGRESS_SECONDS, NEXT_PROGRESS_SECONDS, WAITING, Rewinds
+from nca.agent.parts import ConversationParts, OneThread
+from nca.agent.rewinding import Rewinds, progress_told
 from nca.agent.turn import Turn
 from nca.config.loaded import LoadedSettings
 from nca.config.overrides import canonical
@@ -70,6 +70,7 @@ class Conversation:
         """Notices that the person has had: none is shown twice in a chat."""
         self._listeners, self._emit, self._has_own_tools = listeners, listeners.emit, has_own_tools
         self.user_input, self._hooks = parts.user_input, parts.hooks
+        self._one_thread = OneThread()
         self._cancelled: asyncio.CancelledError | None = None
         self.memory, self.servers, self.beside = parts.memory, parts.servers, SideQuestions(parts)
         self.approvals, self.spending, self.toolbox = parts.approvals, parts.spending, parts.toolbox
@@ -159,15 +160,7 @@ class Conversation:
 
     def _finish_interrupted(self) -> None:
         """Finish a rewind that a crash cut off, files and chat, before anybody acts in the folder."""
-        due = time.monotonic() + FIRST_PROGRESS_SECONDS
-
-        def progress(done: int, of: int) -> None:
-            nonlocal due
-            if (now := time.monotonic()) >= due:
-                due = now + NEXT_PROGRESS_SECONDS
-                self._emit(Notice(FINISHED_STEPS.format(done, of) if of else WAITING))
-
-        self.files.recorder.begin(Watch(progress))
+        self.files.recorder.begin(Watch(progress_told(self._emit)))
         self._say_of_files()
         if told := self.rewinds.finish_interrupted():
             self._emit(Notice(told))
@@ -199,7 +192,7 @@ class Conversation:
         An error ends the turn with reason "failed", its `error` says why, and listeners get an ErrorRaised event.
         A cancelled task ends it too: what there is of the answer is kept, then CancelledError is raised. In both cases
         the session can continue. A blank text without attachments fails, and nothing is stored. Raises UsageError for
-        what is no text.
+        what is no text, and in a thread while another one sends.
 
         source       who said the text, unless it is Words. `@path` attaches a file only in typed text
         attachments  files that go along
@@ -218,6 +211,10 @@ class Conversation:
         self, said: Words, attachments: Sequence[Path] = (), beside: Sequence[mentions.Beside] = ()
     ) -> TurnFinished:
         """As `send`, but cancelling the task, as for Ctrl-C, makes this return, with the reason "interrupted"."""
+        with self._one_thread:
+            return await self._turn(said, attachments, beside)
+
+    async def _turn(self, said: Words, attachments: Sequence[Path], beside: Sequence[mentions.Beside]) -> TurnFinished:
         text, self._cancelled = text_of(said), None
         self.approvals.unanswered.clear()
         turn, started, asked = Turn(self._parts), time.monotonic(), self._window.history.head

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from nca.agent.project_instructions import NestedInstructions
 from nca.agent.spending import Spending
 from nca.agent.user_input import TaskInput, UserInput
 from nca.agent.window import Window
+from nca.errors import UsageError
 from nca.events import Listener
 from nca.file_history.history import FileHistory
 from nca.redact import Redactor
@@ -57,3 +59,24 @@ class ConversationParts(Parts):
     user_input: UserInput
     memory: Memory
     servers: Servers
+
+
+class OneThread:
+    """Entered while a turn runs. Raises UsageError in any other thread: its turn would get answers of this one."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._thread, self._turns = 0, 0
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._turns and self._thread != threading.get_ident():
+                raise UsageError(
+                    "This conversation is answering in another thread.",
+                    advice="Send from one thread, or open a conversation for each: they may share a store.",
+                )
+            self._thread, self._turns = threading.get_ident(), self._turns + 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._turns -= 1

@@ -7,7 +7,8 @@ changes, and the chat goes back once all files have. An interrupted rewind is fi
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
@@ -18,6 +19,7 @@ from nca.agent.user_input import UserInput
 from nca.agent.window import Window
 from nca.context.view import is_in
 from nca.errors import StoreError, UsageError
+from nca.events import Listener, Notice
 from nca.file_history.changes import FileChange
 from nca.file_history.history import FileHistory, RewindOutcome
 from nca.file_history.plan import EVERYTHING_CERTAIN, Choice, PlannedChange, RewindPlan
@@ -246,3 +248,16 @@ class Rewinds:
         tokens = 0 if rewind else self._window.meter.scaled(history.run_tokens(seq, last))
         is_left = is_in(seq, history.view.aside)
         return Point(seq, last, entry.at, entry.message.said, tokens, is_left, rewind)
+
+
+def progress_told(emit: Listener) -> Callable[[int, int], None]:
+    """Tells how far a rewind is that was cut off: after a second, and then every five."""
+    due = time.monotonic() + FIRST_PROGRESS_SECONDS
+
+    def progress(done: int, of: int) -> None:
+        nonlocal due
+        if (now := time.monotonic()) >= due:
+            due = now + NEXT_PROGRESS_SECONDS
+            emit(Notice(FINISHED_STEPS.format(done, of) if of else WAITING))
+
+    return progress

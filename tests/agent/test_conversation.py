@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,7 @@ from nca.agent.approvals import Person
 from nca.agent.conversation import Conversation
 from nca.agent.mentions import Beside
 from nca.config.loaded import defaults
-from nca.errors import ConfigError, ContextDoesNotFit, OnlyReasoned, ProviderError, ProviderFailure
+from nca.errors import ConfigError, ContextDoesNotFit, OnlyReasoned, ProviderError, ProviderFailure, UsageError
 from nca.events import (
     ContextCompaction,
     ContextWarning,
@@ -521,6 +523,25 @@ async def test_a_send_that_is_cancelled_keeps_its_answer_and_ends_its_caller(roo
     assert answer.is_interrupted or results
     assert LONG_ANSWER.startswith(answer.text[:10])
     assert (await conversation.send("Three")).text == "Fine."
+
+
+def test_threads_that_send_at_once_never_get_each_others_answers(room: Room) -> None:
+    conversation = room.open([LONG_ANSWER * 3, "Two."])
+    begun = threading.Event()
+
+    def hear(event: Event) -> None:
+        if isinstance(event, TextDelta):
+            begun.set()
+            time.sleep(0.003)
+
+    conversation.subscribe(hear)
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(asyncio.run, conversation.send("One"))
+        begun.wait()
+        with pytest.raises(UsageError, match="answering in another thread"):
+            asyncio.run(conversation.send("Two"))
+        assert first.result().text == LONG_ANSWER * 3
+    assert asyncio.run(conversation.send("Two")).text == "Two."
 
 
 async def test_the_step_limit_closes_every_pair(room: Room) -> None:
