@@ -51,7 +51,7 @@ class EditorCommands:
         self.models = models
         self._said = io.StringIO()
         self.output = PlainDraw(self._said, self._said, {**os.environ, "COLUMNS": _COLUMNS})
-        self.sessions = SessionSwitcher(conversation, self.output, person)
+        self.sessions = SessionSwitcher(conversation, self.output, person, self.put_in_prompt)
         self.preview: Preview | None = None
 
     @property

@@ -11,7 +11,7 @@ from nca.agent.archive import Archive, Scope
 from nca.agent.background import Background
 from nca.agent.compaction_diff import CompactionDiff, Preview, compaction_diff, summary_writer
 from nca.agent.compactor import CompactionOutcome
-from nca.agent.context_notices import Exchange, last_exchange
+from nca.agent.context_notices import Exchange, last_exchange, unanswered
 from nca.agent.stats import ContextStats, stats_of
 from nca.agent.usage_breakdown import ContextItem, items_of
 from nca.agent.window import Window
@@ -26,6 +26,7 @@ from nca.models.catalog import ModelFacts
 from nca.models.client import ModelRequest
 from nca.sessions.results import Hit
 from nca.sessions.views import CompactionRecord
+from nca.words import Words
 
 PINS_RATIO = 0.5
 """The share of the budget that pins may take: half of it stays for the conversation."""
@@ -84,6 +85,10 @@ class Context:
     def last_exchange(self) -> Exchange:
         """The last exchange, for a person who comes back."""
         return last_exchange(self._window)
+
+    def unanswered(self) -> Words:
+        """The person's newest message, if it has no answer and sending it again continues it; or ()."""
+        return unanswered(self._window)
 
     def due(self) -> Action:
         """The action before the next request, if nothing is added to it: nothing, notice, compact or refuse."""

@@ -29,6 +29,7 @@ from nca.humanize import one_line
 from nca.models.catalog import money
 from nca.tools.planning import Compact
 from nca.wire import content_text
+from nca.words import Words
 
 if TYPE_CHECKING:
     from nca.file_history.history import FileHistory
@@ -125,6 +126,14 @@ def last_exchange(window: Window) -> Exchange:
         elif message.role == "user" and (said := past.said(message)) is not None:
             return Exchange(_as_asked(said), answer, seq)
     return Exchange("", answer, seq)
+
+
+def unanswered(window: Window) -> Words:
+    """The person's newest message as they wrote it, if it has no answer and sending it again continues it; or ()."""
+    exchange, history = last_exchange(window), window.history
+    seq = history.newest_user or 0
+    is_waiting = bool(exchange.asked) and not exchange.answer.strip() and seq >= history.view.tail
+    return history.message(seq).said if seq and is_waiting else ()
 
 
 def where_we_were(

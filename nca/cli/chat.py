@@ -173,7 +173,6 @@ async def _opened(asked: _Asked, first: FirstPrompt | None, interrupts: Interrup
     from nca.terminal.app import ChatApp
     from nca.terminal.interrupts import Leave
     from nca.terminal.open_terminal import open_terminal
-    from nca.terminal.render.sessions import show_resumed
 
     loaded, wanted = asked.loaded, asked.wanted
     output, reader = open_terminal(loaded.settings.terminal, first, interrupts)
@@ -198,11 +197,12 @@ async def _opened(asked: _Asked, first: FirstPrompt | None, interrupts: Interrup
         output.title(first_line)
         for line in lines:
             output.notice(line)
-        if earlier.session is not None:
-            show_resumed(conversation, output, forked_from=earlier.forked_from, is_freed=earlier.is_freed)
-        events.release()
         models = (choice.model, *choice.alternatives)
-        return await ChatApp(conversation, output, reader, interrupts, models=models, first=asked.message).run()
+        app = ChatApp(conversation, output, reader, interrupts, models=models, first=asked.message)
+        if earlier.session is not None:
+            app.sessions.show(earlier, is_prompt_next=not asked.message)
+        events.release()
+        return await app.run()
 
 
 def _first_lines(conversation: Conversation, choice: Choice, *, is_first: bool) -> list[str]:

@@ -59,7 +59,7 @@ class ChatApp:
         self.interrupts = interrupts
         self.models = models
         self._first = first
-        self.sessions = SessionSwitcher(conversation, output, reader)
+        self.sessions = SessionSwitcher(conversation, output, reader, self.put_in_prompt)
         self._shell_line = ShellLine(self.sessions, output)
         self._preview: tuple[Conversation, Preview] | None = None
         self.prompts: Mapping[str, PromptCommand] = {}
@@ -231,6 +231,7 @@ class ChatApp:
         self.output.apply(self.conversation.loaded.settings.terminal)
         line = asked_by or line_of(said)
         try:
+            self.sessions.send_again(said)
             sending = self.conversation.run_turn(said, attachments, beside)
             awaited = ", ".join(self.conversation.servers.awaited)
             label = f"Waiting for the MCP server {awaited}" if awaited else "Thinking"

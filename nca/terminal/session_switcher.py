@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import os
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from nca.agent.conversation import Conversation
@@ -19,9 +20,11 @@ from nca.config.projects import ChosenModel, ChosenModels
 from nca.errors import ModelUnavailable, SessionNotFound
 from nca.models.choose import Choice, choice_of_session, choose, open_model
 from nca.models.reasoning import split_level
-from nca.terminal.panels.session_loader import find_titled, resolve_lock
+from nca.terminal.input.line_kind import line_of
+from nca.terminal.panels.session_loader import SessionToOpen, find_titled, resolve_lock
 from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.sessions import short_id, show_resumed
+from nca.words import Words
 
 if TYPE_CHECKING:
     from nca.sessions import Store
@@ -102,11 +105,16 @@ def _called(info: SessionInfo, store: Store) -> str:
 
 
 class SessionSwitcher:
-    """`conversation` is the one that the chat has now."""
+    """`conversation` is the one that the chat has now. `put_in_prompt`: the next prompt starts with this."""
 
-    def __init__(self, conversation: Conversation, output: Output, reader: Reader) -> None:
+    def __init__(
+        self, conversation: Conversation, output: Output, reader: Reader, put_in_prompt: Callable[[Words], None]
+    ) -> None:
         self._output = output
         self._reader = reader
+        self._put_in_prompt = put_in_prompt
+        self._waits: Conversation | None = None
+        """Its last message had no answer when it was opened, and nothing was sent since."""
         self._closing: set[asyncio.Task[None]] = set()
         self.told_jobs: list[Job] = []
         """The person was told just now that these would end."""
@@ -163,7 +171,37 @@ class SessionSwitcher:
             return
         await self._switch(found.session.id, read_only=found.read_only)
         await go_on(self.conversation, self._output)
-        show_resumed(self.conversation, self._output, forked_from=found.forked_from, is_freed=found.is_freed)
+        self.show(found)
+
+    def show(self, found: SessionToOpen, *, is_prompt_next: bool = True) -> None:
+        """Show the session that was opened. Its last message is in the prompt if it has no answer.
+
+        is_prompt_next  the next line is read there, and not given already
+        """
+        conversation, reader = self.conversation, self._reader
+        said = () if conversation.session.is_read_only else conversation.context.unanswered()
+        self._waits = conversation if said else None
+        is_given = bool(said) and is_prompt_next and reader.can_choose and not reader.is_typing
+        if is_given:
+            self._put_in_prompt(line_of(said))
+        show_resumed(
+            conversation,
+            self._output,
+            forked_from=found.forked_from,
+            is_freed=found.is_freed,
+            is_in_prompt=is_given,
+        )
+
+    def send_again(self, said: Words) -> None:
+        """A message is about to be sent. If it is the one that waited when its session was opened, it is that one."""
+        waits, self._waits = self._waits, None
+        conversation = self.conversation
+        if waits is not conversation:
+            return
+        # The newest one in the log, with nothing that goes with it now, is not sent a second time anyway.
+        is_newest = conversation.context.entries[-1].message.role == "user"
+        if not is_newest or conversation.user_input.waiting:
+            conversation.take_back(said)
 
     async def _switch(self, session: str | None, *, read_only: bool = False, name: str = "") -> None:
         before = self.conversation

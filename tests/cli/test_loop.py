@@ -134,6 +134,28 @@ def test_continue_and_resume_find_the_session(start: Callable[..., Tty]) -> None
     assert b"\x1b" not in tty.raw
 
 
+@pytest.mark.parametrize("words", [["-c"], ["--resume", "question"]])
+def test_the_message_that_a_kill_left_without_an_answer_is_in_the_prompt(
+    words: list[str], start: Callable[..., Tty], tmp_path: Path
+) -> None:
+    """The newest line of the history is another one by then."""
+    tty = start("loop")
+    tty.line("/cost")
+    tty.settle()
+    assert leave(tty) == 0
+    path, here = tmp_path / "nca" / "data" / "sessions.db", str(tmp_path / "project")
+    with Store.open(path) as store, store.create(directory=here, model="m") as session:
+        session.log.append([Message("user", "the first question", source="typed")])
+    tty = start("loop", *words)
+    assert "Your last message has no answer yet. It is in the prompt: Enter sends it again." in tty.text()
+    assert "› the first question" in tty.shown()
+    tty.send("\r")
+    tty.sees("You said: the first question")
+    assert leave(tty) == 0
+    with Store.open(path, read_only=True) as store:
+        assert [info.messages for info in store.list()] == [2]
+
+
 @pytest.mark.parametrize("words", [["--resume", "greeting", "hello"], ["--resume", "of the moon", "hello"]])
 def test_a_message_beside_a_title_is_the_first_of_the_chat(
     words: list[str], start: Callable[..., Tty], tmp_path: Path

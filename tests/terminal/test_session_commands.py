@@ -170,7 +170,7 @@ async def test_resuming_says_that_the_last_message_has_no_answer(tmp_path: Path)
         with stage.conversation.store.create(directory=str(tmp_path), model="m") as session:
             session.log.append([*said("first", "One."), Message("user", "second", source="typed")])
             name = session.info.id
-        assert "Your last message has no answer yet. Send it again (Up) to get one." in await stage.command(
+        assert "Your last message has no answer yet. Send it again to get one." in await stage.command(
             f"/resume {name}"
         )
         await stage.app.conversation.send("second")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from nca.messages import Message, ToolCall
 from nca.sessions import Store
 from tests.sessions.samples import said
 from tests.sessions.test_lock import other_process
@@ -250,3 +251,50 @@ def test_deleting_asks_and_export_says_where(start: Callable[..., Tty], tmp_path
     assert tty.ends() == 0
     assert (tmp_path / "talk one.html").read_text().startswith("#")
     assert "The old one" not in logs(tmp_path)
+
+
+CUT_OFF = {
+    "before the answer": [],
+    "after a step": [
+        Message("assistant", tool_calls=(ToolCall("c1", "read_file", '{"path": "notes.txt"}'),)),
+        Message("tool", "Buy milk.", tool_call_id="c1"),
+    ],
+}
+
+
+@pytest.mark.parametrize("steps", CUT_OFF.values(), ids=[*CUT_OFF])
+def test_the_message_without_an_answer_is_in_the_prompt(
+    start: Callable[..., Tty], tmp_path: Path, steps: list[Message]
+) -> None:
+    """Up brought the newest line of all sessions, the /resume say."""
+    asked = Message("user", "what is in the notes", source="typed")
+    with Store.open(tmp_path / "store.db") as store, store.create(directory="/", model="m", name="cut") as session:
+        session.log.append([*said("hello", "Hi."), asked, *steps])
+    tty = start("Milk.")
+    tty.line("/resume cut")
+    tty.sees("Your last message has no answer yet. It is in the prompt: Enter sends it again.")
+    tty.sees("what is in the notes", times=2)
+    tty.settle()
+    tty.send("\r")
+    tty.sees("Milk.")
+    tty.settle()
+    tty.send(CTRL_D)
+    assert tty.ends() == 0
+    texts = [one.text for one in [asked, *steps]]
+    assert logs(tmp_path)["cut"] == ["hello", "Hi.", *texts, "Milk."]
+
+
+def test_what_is_typed_replaces_the_message_without_an_answer(start: Callable[..., Tty], tmp_path: Path) -> None:
+    asked = Message("user", "what is in the notes", source="typed")
+    with Store.open(tmp_path / "store.db") as store, store.create(directory="/", model="m", name="cut") as session:
+        session.log.append([*said("hello", "Hi."), asked])
+    tty = start("Milk.")
+    tty.line("/resume cut")
+    tty.sees("It is in the prompt: Enter sends it again.")
+    tty.settle()
+    tty.line("go on")
+    tty.sees("Milk.")
+    tty.settle()
+    tty.send(CTRL_D)
+    assert tty.ends() == 0
+    assert logs(tmp_path)["cut"] == ["hello", "Hi.", "what is in the notes", "go on", "Milk."]

@@ -84,11 +84,19 @@ def end_of(path: str, chars: int) -> str:
     return path if len(path) <= chars else f"…{path[1 - chars :]}"
 
 
-def show_resumed(conversation: Conversation, output: Output, *, forked_from: str = "", is_freed: bool = False) -> None:
+def show_resumed(
+    conversation: Conversation,
+    output: Output,
+    *,
+    forked_from: str = "",
+    is_freed: bool = False,
+    is_in_prompt: bool = False,
+) -> None:
     """Show a resumed session: the last exchange, its title, the tools' directory, and the card.
 
-    forked_from  the id of the session that it was copied from just now
-    is_freed     another process had it open until just now
+    forked_from   the id of the session that it was copied from just now
+    is_freed      another process had it open until just now
+    is_in_prompt  its last message, which has no answer, is in the prompt
     """
     info = conversation.session.info
     exchange = conversation.context.last_exchange()
@@ -108,7 +116,8 @@ def show_resumed(conversation: Conversation, output: Output, *, forked_from: str
             f" /resume {short_id(info.id)} opens it again, for writing once the other nca has left."
         )
     elif exchange.asked and not exchange.answer.strip():
-        output.notice("Your last message has no answer yet. Send it again (Up) to get one.")
+        again = "It is in the prompt: Enter sends it again." if is_in_prompt else "Send it again to get one."
+        output.notice(f"Your last message has no answer yet. {again}")
     if info.directory != str(conversation.directory):
         output.notice(f"It began in {place(info.directory)}. Tools work in {place(str(conversation.directory))}.")
     output.card(conversation.context.where_we_were(is_answer_shown=True))
