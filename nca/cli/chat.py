@@ -247,7 +247,7 @@ class _HeldEvents:
 
 _QUESTION = """\
 nca found no API key, no local server and no downloaded model. Which model should it use?
-  1  {recommended} (recommended)
+  1  {recommended}
   2  {other}
   3  I have an API key"""
 _KEY_HELP = """\
@@ -367,12 +367,16 @@ def _wanted(choice: Choice) -> str | None:
     titles = [f"{one.title}, {byte_size(one.size_bytes)}" for one in map(weights.known, (recommended, other))]
     if lacks := weights.shortage() if recommended == small else "":
         titles[1] += f"; {lacks}"
+    # Not even the small one may fit.
+    missing = weights.missing_room(recommended)
+    titles[0] += f"; {missing}" if missing else " (recommended)"
+    usual = "3" if missing else "1"
     print(wrapped(_QUESTION.format(recommended=titles[0], other=titles[1])))
     while True:
         try:
-            answer = input("1, 2 or 3 [1]: ").strip()
+            answer = input(f"1, 2 or 3 [{usual}]: ").strip() or usual
         except EOFError:
             return None
-        if answer in ("", "1", "2", "3"):
+        if answer in ("1", "2", "3"):
             return {"2": other, "3": None}.get(answer, recommended)
-        print("Type 1, 2 or 3, or press Enter for 1. Ctrl-C leaves without downloading.")
+        print(f"Type 1, 2 or 3, or press Enter for {usual}. Ctrl-C leaves without downloading.")

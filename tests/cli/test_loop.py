@@ -353,11 +353,13 @@ def test_the_first_question_says_why_the_capable_model_is_not_recommended(tmp_pa
     code = "from nca.cli.chat import _wanted; from nca.models.choose import Choice; print(_wanted(Choice('', why='')))"
     env = {**environment(tmp_path), "PYTHONPATH": str(ROOT), "NCA_HOME": "/proc/none"}
     with Tty([sys.executable, "-c", code], environment=env, columns=100) as tty:
-        tty.sees("1, 2 or 3 [1]:")
+        tty.sees("1, 2 or 3 [3]:")
         first, second = (row.strip() for row in tty.text().splitlines() if row.strip()[:2] in ("1 ", "2 "))
         assert first.startswith("1  SmolLM2")
         assert second.startswith("2  Qwen2.5")
         assert "are free, and it should have 3" in tty.text()
+        assert "are free, and it needs 19" in " ".join(tty.text().split())
+        assert "recommended" not in tty.text(), "there is no room for the small one either"
         tty.line("2")
         tty.sees("qwen2.5-coder-1.5b")
 

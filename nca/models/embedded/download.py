@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from nca.errors import ModelUnavailable, NcaError
-from nca.humanize import one_line
+from nca.humanize import byte_size, one_line
 from nca.models.embedded.known import KnownModel, WheelPart, free_disk_bytes
 from nca.models.redirects import refuse_inward
 from nca.safe_files import sync_folder
@@ -193,13 +193,18 @@ def _turn(lock: Path, model: KnownModel, progress: Report) -> Iterator[None]:
         yield
 
 
-def _require_space(model: KnownModel, part: Path) -> None:
+def needed_bytes(model: KnownModel, part: Path) -> int:
+    """Disk space that the rest of a download takes. `part`: the file in which it was begun, which may not exist."""
     begun = part.stat().st_size if part.exists() else 0
-    needed = max(0, model.size_bytes - begun) + min(_SPARE_BYTES, model.size_bytes)
+    return max(0, model.size_bytes - begun) + min(_SPARE_BYTES, model.size_bytes)
+
+
+def _require_space(model: KnownModel, part: Path) -> None:
+    needed = needed_bytes(model, part)
     free = free_disk_bytes(part.parent)
     if free is not None and free < needed:
         raise NcaError(
-            f"{model.name} needs {needed / 1e9:.1f} GB in {part.parent}, but only {free / 1e9:.1f} GB are free.",
+            f"{model.name} needs {byte_size(needed)} in {part.parent}, but only {byte_size(free)} are free.",
             advice="Free some space, or set NCA_HOME to a folder on another disk.",
         )
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from nca.config.paths import data_dir
 from nca.errors import UsageError
 from nca.humanize import byte_size
-from nca.models.embedded.download import Progress, Source, fetch
+from nca.models.embedded.download import Progress, Source, fetch, needed_bytes
 from nca.models.embedded.known import KNOWN, QWEN, SMOLLM, KnownModel, available_ram_bytes, free_disk_bytes, named
 from nca.models.providers import EMBEDDED
 
@@ -80,6 +80,15 @@ def shortage(
     if disk is None or disk >= ENOUGH_DISK_BYTES:
         return ""
     return f"{byte_size(disk)} of disk are free, and it should have {byte_size(ENOUGH_DISK_BYTES)}"
+
+
+def missing_room(name: str, env: Mapping[str, str] = os.environ) -> str:
+    """What the disk lacks for the download of this model, in words; "" if nothing."""
+    model, directory = known(name, env), models_dir(env)
+    free, needed = free_disk_bytes(directory), needed_bytes(model, directory / f"{model.filename}.part")
+    if free is None or free >= needed or path_of(name, env) is not None:
+        return ""
+    return f"{byte_size(free)} of disk are free, and it needs {byte_size(needed)}"
 
 
 def get(
