@@ -150,7 +150,7 @@ def test_the_message_that_a_kill_left_without_an_answer_is_in_the_prompt(
     assert "Your last message has no answer yet. It is in the prompt: Enter sends it again." in tty.text()
     assert "› the first question" in tty.shown()
     tty.send("\r")
-    tty.sees("You said: the first question")
+    tty.sees("You said: the first question", times=2)  # the card, and the answer
     assert leave(tty) == 0
     with Store.open(path, read_only=True) as store:
         assert [info.messages for info in store.list()] == [2]
