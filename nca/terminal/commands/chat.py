@@ -1,19 +1,21 @@
-"""Short commands of the chat itself: /btw, /editor, /memory, /cost, /clear and /exit."""
+"""Short commands of the chat itself: /btw, /editor, /memory, /todo, /cost, /clear and /exit."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from rich.console import Group
 from rich.text import Text
 
+from nca.context.todo import marked, steps_of
 from nca.errors import UsageError
 from nca.humanize import counted, local_time, percent
 from nca.models.catalog import money
 from nca.terminal.commands.command import App, Command, Suggestion, beginning_with, number_to_remove
 from nca.terminal.input.editor import edited_words
 from nca.terminal.interrupts import Leave
-from nca.terminal.render.layout import WHOLE, Parted, fitting_table
+from nca.terminal.render.layout import WHOLE, BehindMark, Parted, fitting_table
 from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.sessions import place
 from nca.words import part_of, text_of
@@ -21,6 +23,9 @@ from nca.words import part_of, text_of
 if TYPE_CHECKING:
     from nca.agent.spending import Spent
     from nca.messages import Usage
+
+_MOST_STEP_CHARS = 2_000
+_SYMBOLS, _WORDS = ("✓", "›", "·"), ("done:", "now:", "open:")
 
 
 class BtwCommand(Command):
@@ -185,3 +190,30 @@ def _more(app: App) -> str:
 def _cached(usage: Usage) -> str:
     """The share of the input that came from the cache."""
     return percent(usage.cache_read_tokens / usage.prompt_tokens) if usage.prompt_tokens else "0%"
+
+
+class TodoCommand(Command):
+    name = "todo"
+    aliases = ("todos", "tasks")
+    usage = "/todo"
+    about = "Show the model's list of steps: done, in progress and open"
+    further = "The model keeps the list; say in a message what to change."
+
+    def only_shows(self, argument: str) -> bool:
+        return True
+
+    async def run(self, app: App, argument: str) -> None:
+        found = app.conversation.context.todo
+        steps = marked(found.arguments, *(_SYMBOLS if app.reader.can_walk else _WORDS)) if found else []
+        if not found or not steps:
+            app.output.show("The model keeps no list of steps. It begins one, with its tool todo, for a longer task.")
+            return
+        done, left = steps_of(found.arguments)
+        which = "Plan" if found.is_in_work or not left else f"Plan of message {found.seq}"
+        lines = [
+            BehindMark(
+                Text(f"{mark} {one_line(step, _MOST_STEP_CHARS)}", "quiet" if number < len(done) else ""), len(mark) + 1
+            )
+            for number, (mark, step) in enumerate(steps)
+        ]
+        app.output.show(Group(Text(f"{which}: {len(done)} of {len(steps)} done"), *lines))
