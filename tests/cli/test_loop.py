@@ -156,6 +156,21 @@ def test_the_message_that_a_kill_left_without_an_answer_is_in_the_prompt(
         assert [info.messages for info in store.list()] == [2]
 
 
+@pytest.mark.parametrize("words", [["--continue"], ["--resume"]])
+def test_what_is_typed_replaces_the_message_without_an_answer(
+    words: list[str], start: Callable[..., Tty], tmp_path: Path
+) -> None:
+    path, here = tmp_path / "nca" / "data" / "sessions.db", str(tmp_path / "project")
+    with Store.open(path) as store, store.create(directory=here, model="m") as session:
+        session.log.append([Message("user", "the first question", source="typed")])
+        name = session.info.id
+    tty = start("loop", *words, *([name] if words == ["--resume"] else []))
+    tty.sees("Typing replaces it")
+    tty.line("go on")
+    tty.sees("You said: go on")
+    assert leave(tty) == 0
+
+
 @pytest.mark.parametrize("words", [["--resume", "greeting", "hello"], ["--resume", "of the moon", "hello"]])
 def test_a_message_beside_a_title_is_the_first_of_the_chat(
     words: list[str], start: Callable[..., Tty], tmp_path: Path

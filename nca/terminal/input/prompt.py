@@ -224,7 +224,7 @@ class Prompt:
     @contextmanager
     def lent_terminal(self, *, is_quiet: bool = False, is_typed_kept: bool = False) -> Iterator[None]:
         """While another program, such as an editor, has the terminal, or a list of nca's own (`TypeAhead.lent`)."""
-        if not is_quiet:
+        if not (is_quiet or is_typed_kept):  # those write no text
             self._returned.written()
         with self._interrupts.lent(), self.type_ahead.lent(is_quiet=is_quiet, is_typed_kept=is_typed_kept):
             yield
