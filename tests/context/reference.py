@@ -151,7 +151,9 @@ class Reference(RuleBasedStateMachine):
 
     def check_landed(self, before: Step, tokens_before: int, tokens_after: int, trigger: str) -> None:
         measured = self.window.measure()
-        assert tokens_after == measured.used_tokens < tokens_before
+        assert tokens_after == measured.used_tokens
+        # A model with a larger window is shown more again.
+        assert tokens_after < tokens_before or trigger == "model"
         assert measured.fits
         held = set(self.pins) | {seq for seq, message in enumerate(self.log, 1) if message.role == "system"}
         first_open = open_step(self.log)
