@@ -71,7 +71,6 @@ class Conversation:
         self._listeners, self._emit, self._has_own_tools = listeners, listeners.emit, has_own_tools
         self.user_input, self._hooks = parts.user_input, parts.hooks
         self._one_thread = OneThread()
-        self._cancelled: asyncio.CancelledError | None = None
         self.memory, self.servers, self.beside = parts.memory, parts.servers, SideQuestions(parts)
         self.approvals, self.spending, self.toolbox = parts.approvals, parts.spending, parts.toolbox
         self.jobs, self.files = parts.jobs, parts.files
@@ -201,10 +200,11 @@ class Conversation:
         task = asyncio.current_task()
         before = task.cancelling() if task else 0
         paths = [read_path(path, "attachments") for path in attachments]
-        finished = await self.run_turn(read_words(text, source), paths, beside)
+        with self._one_thread:
+            finished, cancelled = await self._turn(read_words(text, source), paths, beside)
         if task and task.cancelling() > before:
             # The one that came in: anyio knows its own by what it holds.
-            raise self._cancelled or asyncio.CancelledError
+            raise cancelled or asyncio.CancelledError
         return finished
 
     async def run_turn(
@@ -212,10 +212,12 @@ class Conversation:
     ) -> TurnFinished:
         """As `send`, but cancelling the task, as for Ctrl-C, makes this return, with the reason "interrupted"."""
         with self._one_thread:
-            return await self._turn(said, attachments, beside)
+            return (await self._turn(said, attachments, beside))[0]
 
-    async def _turn(self, said: Words, attachments: Sequence[Path], beside: Sequence[mentions.Beside]) -> TurnFinished:
-        text, self._cancelled = text_of(said), None
+    async def _turn(
+        self, said: Words, attachments: Sequence[Path], beside: Sequence[mentions.Beside]
+    ) -> tuple[TurnFinished, asyncio.CancelledError | None]:
+        text, cancelled = text_of(said), None
         self.approvals.unanswered.clear()
         turn, started, asked = Turn(self._parts), time.monotonic(), self._window.history.head
         self.spending.begin_turn()
@@ -240,10 +242,10 @@ class Conversation:
             finished = turn.interrupt(started)
             finished = msgspec.structs.replace(finished, is_empty=self._window.history.head == asked)
             if isinstance(error, asyncio.CancelledError):
-                self._cancelled = error
+                cancelled = error
             elif not isinstance(error, KeyboardInterrupt):
                 raise
-        return self._ended(finished, text, asked)
+        return self._ended(finished, text, asked), cancelled
 
     def _ended(self, finished: TurnFinished, text: str, asked: int) -> TurnFinished:
         """Finish a turn: prepare or announce a compaction, and tell listeners how the turn ended."""
@@ -260,9 +262,10 @@ class Conversation:
             is_unanswered=is_unanswered,
             files_changed=self.rewinds.files_changed_since(asked),
         )
-        undone = reply_checks.undone(text, self._since(asked), has_changed=bool(finished.files_changed))
-        if undone and self.model.facts.is_small and finished.reason == "answered":
-            self._emit(Notice(undone))
+        if self.model.facts.is_small and finished.reason == "answered":
+            has_changed = bool(finished.files_changed)
+            if undone := reply_checks.undone(text, self._since(asked), has_changed=has_changed):
+                self._emit(Notice(undone))
         self._emit(finished)
         return finished
 
