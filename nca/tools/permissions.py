@@ -93,9 +93,10 @@ def widened(rules: tuple[PermissionRule, ...]) -> tuple[PermissionRule, ...]:
         found.append(rule)
         if rule.tool not in _OF_FILES or not (rule.paths or rule.subject):
             continue
-        subjects = dict.fromkeys((rule.subject, rule.subject and f"{rule.subject.removesuffix(BELOW)}{BELOW}"))
-        for tool in _OF_FILES[rule.tool]:
-            found += (replace(rule, tool=tool, subject=one, origin=str(rule)) for one in subjects)
+        subjects = (rule.subject, rule.subject and f"{rule.subject.removesuffix(BELOW)}{BELOW}")
+        meant = dict.fromkeys((tool, subject) for tool in _OF_FILES[rule.tool] for subject in subjects)
+        meant.pop((rule.tool, rule.subject), None)
+        found += (replace(rule, tool=tool, subject=subject, origin=str(rule)) for tool, subject in meant)
     return tuple(found)
 
 
