@@ -99,9 +99,8 @@ def _run(words: LoopArguments, session: str | None, message: str) -> int:
         from nca.terminal.panels.session_loader import find_titled
 
         loaded = load_settings(settings_of(**given), words.config, trust=words.trust)
-        with open_store(
-            loaded, lambda event: None, is_new=False
-        ) as store:  # `run` opens it again, and says what there is to say
+        # `run` opens it again, and says what there is to say.
+        with open_store(loaded, lambda event: None, is_new=False) as store:
             session = find_titled(store, session).id
     of_chat = ("texts", "resume", "plain")
     return run(message, session=session, **{name: value for name, value in given.items() if name not in of_chat})

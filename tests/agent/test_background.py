@@ -9,7 +9,7 @@ from typing import Any
 
 from nca.agent.conversation import Conversation
 from nca.config.loaded import defaults
-from nca.events import ContextCompaction, ContextWarning, Event
+from nca.events import ContextCompaction, ContextWarning, Event, TurnFinished
 from nca.messages import Message, ToolCall
 from nca.models.catalog import ModelFacts
 from nca.models.model import ModelRequest, OnDelta, Reply
@@ -58,6 +58,15 @@ async def until_prepared(conversation: Conversation, events: list[Event]) -> int
         if compactions(events):
             return number
     raise AssertionError("nothing was ever prepared")
+
+
+async def waiting_turn(conversation: Conversation, events: list[Event]) -> asyncio.Task[TurnFinished]:
+    """A turn whose answer waits for the preparation that has begun."""
+    await until_prepared(conversation, events)
+    turn = asyncio.create_task(conversation.run_turn(words(LONG_ANSWER * 24)))
+    while compactions(events)[-1].trigger == "idle":
+        await asyncio.sleep(0)
+    return turn
 
 
 async def until_ready(conversation: Conversation) -> None:
@@ -225,10 +234,7 @@ async def test_an_interrupt_while_an_answer_waits_for_it_leaves_it_running(tmp_p
     events: list[Event] = []
     model = SlowToSummarize(summary_or(LONG_ANSWER), MIDDLE)
     conversation = opened(tmp_path, events, settings=EARLY, model=model)
-    await until_prepared(conversation, events)
-    turn = asyncio.create_task(conversation.run_turn(words(LONG_ANSWER * 24)))
-    while compactions(events)[-1].trigger == "idle":
-        await asyncio.sleep(0)
+    turn = await waiting_turn(conversation, events)
     turn.cancel()
     with suppress(asyncio.CancelledError):
         await turn
@@ -289,10 +295,7 @@ async def test_one_for_which_an_answer_waited_does_not_name_the_next(tmp_path: P
     events: list[Event] = []
     model = SlowToSummarize(summary_or(LONG_ANSWER), MIDDLE)
     conversation = opened(tmp_path, events, settings=EARLY, model=model)
-    await until_prepared(conversation, events)
-    turn = asyncio.create_task(conversation.run_turn(words(LONG_ANSWER * 24)))
-    while compactions(events)[-1].trigger == "idle":
-        await asyncio.sleep(0)
+    turn = await waiting_turn(conversation, events)
     model.is_let_go.set()
     await turn
     assert compactions(events)[-1].trigger == "threshold"

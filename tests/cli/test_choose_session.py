@@ -43,6 +43,16 @@ def held(tmp_path: Path) -> Iterator[tuple[str, int]]:
         yield name, other.pid
 
 
+def goes_on(tty: Tty) -> None:
+    """The session takes a message, and is left."""
+    tty.settle()
+    tty.line("and now?")
+    tty.sees("You said: and now?")
+    tty.settle()
+    tty.send(CTRL_D)
+    assert tty.ends() == 0
+
+
 def test_without_a_terminal_it_is_one_line(provider: Provider, tmp_path: Path) -> None:
     with held(tmp_path) as (name, pid):
         for arguments in (["loop", "--resume", name], ["run", "--session", name, "hello"]):
@@ -99,12 +109,7 @@ def test_what_is_read_is_written_once_nobody_else_has_it(start: Callable[..., Tt
         other.close()
         tty.command(f"/resume {name}")
         tty.sees("Resuming “the talk” (2 messages).")
-        tty.settle()
-        tty.line("and now?")
-        tty.sees("You said: and now?")
-        tty.settle()
-        tty.send(CTRL_D)
-        assert tty.ends() == 0
+        goes_on(tty)
     with Store.open(tmp_path / "nca" / "data" / "sessions.db", read_only=True) as store:
         assert [(info.id, info.messages) for info in store.list()] == [(name, 4)]
 
@@ -126,12 +131,7 @@ def test_a_copy_goes_on(start: Callable[..., Tty], tmp_path: Path) -> None:
         tty.sees("f to continue in a copy")
         tty.line("f")
         tty.sees(f"Resuming “the talk (fork)” (2 messages).\nForked {name}: this copy is ")
-        tty.settle()
-        tty.line("and now?")
-        tty.sees("You said: and now?")
-        tty.settle()
-        tty.send(CTRL_D)
-        assert tty.ends() == 0
+        goes_on(tty)
         with Store.open(tmp_path / "nca" / "data" / "sessions.db", read_only=True) as store:
             assert [(info.name, info.messages) for info in store.list()] == [("the talk (fork)", 4), ("the talk", 2)]
             assert store.find("the talk").id == name

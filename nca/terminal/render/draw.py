@@ -33,15 +33,7 @@ from nca.events import (
     TurnFinished,
     TurnStarted,
 )
-from nca.terminal.render import event_lines
-from nca.terminal.render.calls import (
-    ReasoningCounter,
-    ReasoningLines,
-    RunningCalls,
-    is_nested,
-    printed_lines,
-    status_row,
-)
+from nca.terminal.render import calls, event_lines
 from nca.terminal.render.file_changes import diff_lines
 from nca.terminal.render.layout import Parted, behind_mark, broken_at_gaps
 from nca.terminal.render.output import ANSWER_LINES, Notifier, RecentCalls, codes, lines_above
@@ -87,12 +79,12 @@ class Draw:
         """The answer's text since the last frame."""
         self._goes_on = False
         """Another request was sent for the answer that is being drawn: its reasoning does not part the text."""
-        self._reasoning_stream: ReasoningLines | ReasoningCounter | None = None
+        self._reasoning_stream: calls.ReasoningLines | calls.ReasoningCounter | None = None
         self._section = self._status = ""
         self._status_since = self._last_frame = 0.0
         self._retry: RetryScheduled | None = None
         """The time that the status counts down to."""
-        self._running = RunningCalls()
+        self._running = calls.RunningCalls()
         self._notices = event_lines.Notices()
         self._asked: set[str] = set()
         """Calls that run and that the person was asked about. They have seen the change."""
@@ -130,7 +122,7 @@ class Draw:
             case ToolStarted():
                 self._end_stream()
                 self._running.begin(event)
-                self._set_status(self._running.line(), goes_on=is_nested(event.call_id))
+                self._set_status(self._running.line(), goes_on=calls.is_nested(event.call_id))
             case ToolProgress():
                 self._running.progress(event)
                 self._set_status(self._running.line() or self._status, goes_on=True)
@@ -203,7 +195,7 @@ class Draw:
     def between(self, show: Callable[[], None]) -> bool:
         """Call `show`, which may draw, between two blocks of an answer. False: one has to end first."""
         self._later.append(show)
-        if self._answer is None and not isinstance(self._reasoning_stream, ReasoningLines):
+        if self._answer is None and not isinstance(self._reasoning_stream, calls.ReasoningLines):
             self._show_later()
         return not self._later
 
@@ -258,7 +250,7 @@ class Draw:
             with suppress(asyncio.CancelledError):
                 await clock
             self._is_at_work, self._status = False, ""
-            self._running = RunningCalls()
+            self._running = calls.RunningCalls()
             self._end_stream()
             self.screen.clear_tail()
 
@@ -296,7 +288,7 @@ class Draw:
         if self._reasoning_stream is None:
             if not text.strip():
                 return
-            self._reasoning_stream = ReasoningLines() if self._show_reasoning else ReasoningCounter()
+            self._reasoning_stream = calls.ReasoningLines() if self._show_reasoning else calls.ReasoningCounter()
             if self._show_reasoning:
                 self._begin("reasoning")
         self._frame(self._reasoning_stream.feed(text), only_when_due=True)
@@ -306,15 +298,15 @@ class Draw:
         is_change = bool(event.diff) and event.call_id not in self._asked
         self._asked.discard(event.call_id)
         # A task's own calls show in the status line only; its changes are printed.
-        if is_change or not is_nested(event.call_id):
+        if is_change or not calls.is_nested(event.call_id):
             mark, style = ("✗", "failure") if event.is_error else ("•", "quiet")
             self._line(f"{mark} {event_lines.tool_finished_line(started, event)}", style, section="tools")
         if is_change:
             self.screen.print(*diff_lines(event.diff, DIFF_LINES, "(/show has more)"))
-        if event.printed and not is_nested(event.call_id):
+        if event.printed and not calls.is_nested(event.call_id):
             # In a group, because Rich joins texts that are printed alone, and then breaks their lines.
-            self.screen.print(Group(*printed_lines(event)))
-        self._set_status(self._running.line() or "Thinking", goes_on=is_nested(event.call_id))
+            self.screen.print(Group(*calls.printed_lines(event)))
+        self._set_status(self._running.line() or "Thinking", goes_on=calls.is_nested(event.call_id))
 
     def _on_compaction(self, event: ContextCompaction) -> None:
         if event.phase == "starting":
@@ -344,8 +336,10 @@ class Draw:
         stream, self._answer = self._answer, None
         reasoning, self._reasoning_stream = self._reasoning_stream, None
         self._goes_on = False
-        finished = stream.finish() if stream else reasoning.finish() if isinstance(reasoning, ReasoningLines) else []
-        if isinstance(reasoning, ReasoningCounter):
+        finished = (
+            stream.finish() if stream else reasoning.finish() if isinstance(reasoning, calls.ReasoningLines) else []
+        )
+        if isinstance(reasoning, calls.ReasoningCounter):
             self._begin("tools")
             finished = [*finished, *behind_mark(reasoning.line(), self.screen.console)]
         if fed or finished:
@@ -402,4 +396,4 @@ class Draw:
         if self._retry is not None:
             self._status = event_lines.retry_status(self._retry, elapsed)
         status = f"{_SPINNER[int(now / FRAME_SECONDS) % len(_SPINNER)]} {self._status}…"
-        return status_row(status, elapsed, "Esc" if self._typed_ahead else "Ctrl-C", self.screen.console.width)
+        return calls.status_row(status, elapsed, "Esc" if self._typed_ahead else "Ctrl-C", self.screen.console.width)
