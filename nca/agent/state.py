@@ -20,7 +20,7 @@ from nca.context.meter import Meter
 from nca.context.view import Range
 from nca.context.within_window import within_window
 from nca.errors import ConfigError
-from nca.models.catalog import ModelFacts
+from nca.models.catalog import FROM_ERROR, ModelFacts
 from nca.sessions.session import Session
 from nca.sessions.store import Store
 from nca.sessions.usage import Learned
@@ -144,7 +144,7 @@ class SessionState:
     @property
     def facts_in_force(self) -> ModelFacts:
         """`facts` with the window in force."""
-        return self.facts.with_window(self.budget.window_tokens, is_learned=self.is_window_learned)
+        return self.facts.with_window(self.budget.window_tokens, FROM_ERROR if self.is_window_learned else "")
 
     @property
     def way_out(self) -> str:
@@ -153,8 +153,8 @@ class SessionState:
             return ""
         tokens, where = f"{self.budget.window_tokens:,}", f" at {self.facts.server}" if self.facts.server else ""
         return (
-            f"The window of {self.facts.name}{where} is {tokens} tokens, as learned from an error. If it is larger, set"
-            " model.context_window N (or pass --context-window N)."
+            f"The window of {self.facts.name}{where} is {tokens} tokens, as an error of the provider said. If it is"
+            " larger, set model.context_window N (or pass --context-window N)."
         )
 
     def reading(self, directory: Path) -> Reading:

@@ -32,7 +32,7 @@ class Prices:
 class ContextStats(UsageBreakdown):
     """Counts in tokens unless they say otherwise. `model` is the one that answers.
 
-    window_origin     "learned" from an error, "assumed", or ""
+    window_origin     see `ModelFacts.window_origin`
     is_high           the usage is at the compaction threshold
     breakdown, parts  used_tokens in the measurement's five parts, and by kind (`nca.context.parts.KINDS`)
     """

@@ -372,13 +372,14 @@ def _endpoint(base: str, key: str, *, wanted: str = "") -> Finding:
         return Finding(about, "warn", f"{base} lists no models ({said}).", advice)
     if not listed:
         return Finding(about, "warn", f"{base} lists no models.", advice)
+    offers = f"{base} offers {', '.join(list(listed)[:5])}"
     if not wanted:
-        return Finding("model", "ok", f"{base} offers {', '.join(listed[:5])}")
+        return Finding("model", "ok", offers)
     try:
         look_up(wanted, base, key)
     except ModelNotFound as error:
         return Finding("endpoint", "warn", error.message, error.advice)
-    return Finding("endpoint", "ok", f"{base} offers {', '.join(listed[:5])}")
+    return Finding("endpoint", "ok", offers)
 
 
 def _version(distribution: str) -> str:

@@ -37,8 +37,9 @@ _RESELLERS = frozenset({"openrouter", "litellm_proxy", "vercel_ai_gateway"})
 """Providers that resell models at the original price."""
 
 _USUAL = "the default for "
-LEARNED = "learned"
-"""The source of a window that an error of the provider named."""
+FROM_ERROR = "from the provider's error"
+FROM_LIST = "from the endpoint's list"
+"""Sources of a window that is known of this endpoint: an error named it, or the list of models."""
 _ASSUMED_CONTEXT = "assumed: nothing is known of this model"
 
 
@@ -85,19 +86,19 @@ class ModelFacts(Prices, frozen=True):
 
     @property
     def window_origin(self) -> str:
-        """A word for where the window comes from; "" if it is known or set."""
-        return LEARNED if self.window_source == LEARNED else "assumed" if self.is_window_guess else ""
+        """Where the window comes from, in words; "" if it is known by the model's name, or set."""
+        is_endpoints = self.window_source in (FROM_ERROR, FROM_LIST)
+        return self.window_source if is_endpoints else "assumed" if self.is_window_guess else ""
 
     @property
     def window_in_words(self) -> str:
-        """`4,096 tokens (learned)`."""
+        """`4,096 tokens (from the endpoint's list)`."""
         return f"{self.window_tokens:,} tokens" + (f" ({self.window_origin})" if self.window_origin else "")
 
-    def with_window(self, tokens: int, *, is_learned: bool = False) -> ModelFacts:
+    def with_window(self, tokens: int, source: str = "") -> ModelFacts:
         """The same with the window in force: a provider or a person may have told another one than what is known."""
-        if tokens == self.window_tokens:
+        if tokens == self.window_tokens and not (source and self.is_window_guess):
             return self
-        source = LEARNED if is_learned else ""
         return replace(self, window_tokens=tokens, window_is_assumed=False, window_source=source)
 
 

@@ -6,6 +6,7 @@ the embedded model. Nothing is connected to unless the earlier steps found nothi
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -148,11 +149,13 @@ async def open_model(choice: Choice | str, loaded: LoadedSettings, on_retry: OnR
     # Imports the HTTP clients: only when a model is opened.
     from nca.models.catalog import describe
     from nca.models.client import ProviderModel
-    from nca.models.lookup import require_provider
+    from nca.models.lookup import require_provider, with_listed_window
 
     require_provider(choice.model, choice.api_base)
     _require_key(choice)
     facts = describe(choice.model, context_window=settings.context_window)
+    if not settings.context_window:
+        facts = await asyncio.to_thread(with_listed_window, facts, choice.api_base, choice.api_key)
     return ProviderModel(facts, settings, on_retry, api_base=choice.api_base, api_key=choice.api_key)
 
 

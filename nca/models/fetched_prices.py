@@ -18,7 +18,7 @@ import msgspec
 from nca.config.paths import cache_dir
 from nca.errors import NcaError, UsageError
 from nca.humanize import counted
-from nca.models.providers import is_loopback
+from nca.models.providers import MOST_TOKENS, is_loopback
 from nca.models.redirects import RedirectRefused, certificates_for, refuse_elsewhere
 
 CHATS = ("chat", "responses")
@@ -33,7 +33,6 @@ KINDS = {
 """The map's names of the four prices, and nca's."""
 ABOVE = re.compile(rf"({'|'.join(KINDS)})_above_(\d+)k_tokens")
 
-MOST_TOKENS = 1_000_000_000
 MOST_DOLLARS = 0.01
 """The highest price of a token that is believed: 10,000 dollars for a million, ten times the dearest of 2026."""
 _MOST_CHARS = 200

@@ -6,6 +6,7 @@ An unknown model, such as one newer than litellm, gets a caution and is not refu
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -13,8 +14,18 @@ from fnmatch import fnmatchcase
 from nca.config.schema import ModelSettings
 from nca.errors import ModelNotFound
 from nca.models import price_map, providers
+from nca.models.catalog import FROM_LIST, ModelFacts
 from nca.models.price_map import PriceEntry
-from nca.models.providers import EMBEDDED, PROVIDERS, ProviderFacts, endpoint_of, key_of, provider_of
+from nca.models.providers import (
+    EMBEDDED,
+    PROVIDERS,
+    ProviderFacts,
+    address_of,
+    endpoint_of,
+    is_loopback,
+    key_of,
+    provider_of,
+)
 
 _LIST_SECONDS = 2.0
 _NEAR = 3
@@ -63,6 +74,23 @@ def without_provider(model: str, known_providers: Iterable[str] = ()) -> ModelNo
         return ModelNotFound(f"nca knows no provider {provider!r}, so it cannot ask {model}.", advice=advice)
     advice = _nearest(model, _models_of(model)) or _HOW_TO_NAME
     return ModelNotFound(f"No provider is known for a model {model!r}.", advice=advice)
+
+
+def with_listed_window(facts: ModelFacts, api_base: str, api_key: str) -> ModelFacts:
+    """The facts with the window that the model's endpoint lists, if it lists one. It has two seconds to answer.
+
+    A server of the person's own is always asked: it may run a known model with another window. A provider is asked only
+    about a model of which nothing else is known.
+    """
+    address = address_of(facts.provider, api_base, os.environ) if facts.provider in providers.SPEAKS_OPENAI else ""
+    is_own = is_loopback(address) or bool(address and address != PROVIDERS[facts.provider].openai_base)
+    if not address or not (is_own or facts.is_window_guess):
+        return facts
+    key = api_key or key_of(facts.provider, os.environ)[1]
+    windows = providers.list_windows(f"{address.rstrip('/')}/models", api_key=key, seconds=_LIST_SECONDS)
+    bare = facts.name.partition("/")[2]
+    tokens = windows.get(bare) or next((windows[name] for name in windows if _is(name, bare)), 0)
+    return facts.with_window(tokens, FROM_LIST) if tokens else facts
 
 
 def _listed(model: str, api_base: str, api_key: str) -> tuple[str, tuple[str, ...]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 EMBEDDED = "embedded/"
@@ -140,7 +140,23 @@ def provider_keys(env: Mapping[str, str]) -> dict[str, str]:
 
 PROBE_SECONDS = 0.3
 """A local server answers at once if it runs; nobody should wait for a guess."""
-_MOST_BYTES = 1_000_000
+MOST_TOKENS = 1_000_000_000
+"""The largest window that is believed."""
+_MOST_BYTES = 8_000_000
+"""OpenRouter's list has more than one million."""
+_WINDOW_FIELDS = (
+    ("loaded_context_length",),
+    ("meta", "n_ctx"),
+    ("max_model_len",),
+    ("context_window",),
+    ("context_length",),
+    ("max_context_length",),
+    ("meta", "n_ctx_train"),
+)
+"""Where a row of a list says the model's window: first what the server runs it with, last what it was made for.
+
+Of LM Studio, llama.cpp, vLLM, Groq, OpenRouter (and Together, Fireworks), Mistral, llama.cpp.
+"""
 
 
 class LocalServer(NamedTuple):
@@ -225,16 +241,21 @@ def find_servers(servers: Sequence[LocalServer] = LOCAL_SERVERS) -> list[Found]:
 
 def list_models(url: str, *, api_key: str = "", seconds: float = PROBE_SECONDS) -> tuple[str, ...]:
     """The chat models of an Ollama or OpenAI-compatible server; () if there is no valid answer in time."""
+    return tuple(list_windows(url, api_key=api_key, seconds=seconds))
+
+
+def list_windows(url: str, *, api_key: str = "", seconds: float = PROBE_SECONDS) -> dict[str, int]:
+    """The same with the window of each, in tokens; 0 if the server does not say it."""
     from http.client import HTTPException
 
     try:
         return read_models(url, api_key=api_key, seconds=seconds)
     except (OSError, HTTPException, ValueError):
-        return ()
+        return {}
 
 
-def read_models(url: str, *, api_key: str = "", seconds: float = PROBE_SECONDS) -> tuple[str, ...]:
-    """See `list_models`. Raises OSError, HTTPException, and ValueError for an answer that is not valid."""
+def read_models(url: str, *, api_key: str = "", seconds: float = PROBE_SECONDS) -> dict[str, int]:
+    """See `list_windows`. Raises OSError, HTTPException, and ValueError for an answer that is not valid."""
     from http.client import HTTPConnection, HTTPSConnection
 
     parts = urlsplit(url)
@@ -255,5 +276,16 @@ def read_models(url: str, *, api_key: str = "", seconds: float = PROBE_SECONDS) 
         connection.close()
     listed = json.loads(body) if body else {}
     rows = (listed.get("models") or listed.get("data") or []) if isinstance(listed, dict) else []
-    names = [str(row.get("id") or row.get("name") or "") for row in rows if isinstance(row, dict)]
-    return tuple(name for name in names if name and "embed" not in name.lower())
+    named = {str(row.get("id") or row.get("name") or ""): row for row in rows if isinstance(row, dict)}
+    return {name: _window_in(row) for name, row in named.items() if name and "embed" not in name.lower()}
+
+
+def _window_in(row: Mapping[str, Any]) -> int:
+    """The window that a row of the list says, in tokens; 0 if it says none."""
+    for path in _WINDOW_FIELDS:
+        value: Any = row
+        for part in path:
+            value = value.get(part) if isinstance(value, Mapping) else None
+        if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= MOST_TOKENS:
+            return value
+    return 0

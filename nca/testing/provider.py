@@ -141,6 +141,7 @@ class Provider(LoopbackProvider):
     faults          more faults by the model's name, besides those of nca.testing.faults
     api_key         any other key gets status 401; "" accepts all
     models          names that GET /v1/models lists
+    listed          what it says of each of them besides, such as max_model_len
     tls             encrypts the connections; `url` then begins with https
     """
 
@@ -154,6 +155,7 @@ class Provider(LoopbackProvider):
         faults: Mapping[str, Fault] = FAULTS,
         api_key: str = "",
         models: Sequence[str] = ("test-model",),
+        listed: Mapping[str, Any] | None = None,
         port: int = 0,
         tls: ssl.SSLContext | None = None,
     ) -> None:
@@ -165,6 +167,7 @@ class Provider(LoopbackProvider):
         self.faults = {**FAULTS, **faults}
         self.api_key = api_key
         self.models = tuple(models)
+        self.listed = dict(listed or {})
         self.overflows: list[dict[str, Any]] = []
 
     @property
@@ -215,7 +218,8 @@ class _Handler(LoopbackHandler):
     def on_get(self) -> None:
         models = self.server.provider.models
         if self.path.rstrip("/") == "/v1/models":
-            rows = [{"id": name, "object": "model", "owned_by": "nca"} for name in models]
+            more = self.server.provider.listed
+            rows = [{"id": name, "object": "model", "owned_by": "nca", **more} for name in models]
             self._send(200, {"object": "list", "data": rows})
         elif self.path == "/api/tags":
             self._send(200, {"models": [{"name": name, "model": name} for name in models]})

@@ -14,7 +14,7 @@ from nca.context.log import Log
 from nca.context.view import Marker, Verbatim, View
 from nca.errors import ProviderFailure
 from nca.messages import Entry, Message, Usage
-from nca.models.catalog import ModelFacts
+from nca.models.catalog import FROM_ERROR, ModelFacts
 from nca.sessions.access import Origin
 from nca.sessions.session import Session
 from nca.sessions.store import Store
@@ -299,8 +299,8 @@ def test_a_window_is_learned_for_one_model_at_one_endpoint() -> None:
     with store.create(directory="/", model=FACTS.name) as session:
         assert parts.window_of(store, session, defaults(), here).learn_window(4_096)
         again = parts.window_of(store, session, defaults(), here)
-        assert (again.budget.window_tokens, again.state.facts_in_force.window_origin) == (4_096, "learned")
-        said = [line for line in again.notices() if "learned" in line]
+        assert (again.budget.window_tokens, again.state.facts_in_force.window_origin) == (4_096, FROM_ERROR)
+        said = [line for line in again.notices() if "an error of the provider said" in line]
         assert "at models.example:1 is 4,096 tokens" in said[0]
         assert "model.context_window" in said[0]
         for facts in (there, FACTS, msgspec.structs.replace(here, name="scripted/other")):
@@ -335,7 +335,7 @@ def test_a_window_that_was_learned_in_a_chat_holds_there_until_another_one_is_se
         assert state.budget.window_tokens == 7_000
         assert state.learn_window(4_096)
         state.use(by_flag.with_value("terminal.theme", "dark", "set in this chat"), FACTS)
-        assert (state.budget.window_tokens, state.facts_in_force.window_origin) == (4_096, "learned")
+        assert (state.budget.window_tokens, state.facts_in_force.window_origin) == (4_096, FROM_ERROR)
         for tokens in (7_000, 6_000):
             state.use(by_flag.with_value("model.context_window", tokens, "set in this chat"), FACTS)
             assert (state.budget.window_tokens, state.facts_in_force.window_origin) == (tokens, "")

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from nca.config.loaded import defaults
 from nca.config.schema import ModelSettings
 from nca.errors import ModelNotFound
-from nca.models.choose import named
+from nca.models.catalog import FROM_LIST, describe
+from nca.models.choose import named, open_model
 from nca.models.lookup import look_up, require_provider, served_beside
 from nca.testing.provider import Provider
 
@@ -32,6 +36,45 @@ def test_an_endpoint_of_one_s_own_says_what_it_has() -> None:
         endpoint.models = ()
         assert caution("zzz", endpoint.url) == ""
     assert caution("zzz", endpoint.url) == "", "it may answer later"
+
+
+@pytest.mark.parametrize(
+    ("listed", "tokens"),
+    [
+        ({"max_model_len": 32_768}, 32_768),
+        ({"meta": {"n_ctx_train": 131_072, "n_ctx": 8_192}}, 8_192),
+        ({"meta": {"n_ctx_train": 40_960}}, 40_960),
+        ({"max_context_length": 32_768, "loaded_context_length": 4_096}, 4_096),
+        ({"context_length": 100_000}, 100_000),
+        ({"context_length": None, "context_window": 131_072}, 131_072),
+        ({"context_length": "much", "max_model_len": True, "meta": []}, 0),
+        ({"context_length": -1}, 0),
+    ],
+)
+async def test_the_window_is_the_one_that_the_endpoint_lists(listed: dict[str, Any], tokens: int) -> None:
+    with Provider(models=("qwen3", "gpt-4o"), listed=listed) as endpoint:
+        loaded = defaults().with_value("model.api_base", endpoint.url, "the test")
+        for name in ("qwen3", "gpt-4o"):
+            model = await open_model(name, loaded)
+            known = describe(f"openai/{name}")
+            source = FROM_LIST if tokens else known.window_origin
+            assert (model.facts.window_tokens, model.facts.window_origin) == (tokens or known.window_tokens, source)
+            assert model.facts.is_window_guess is (name == "qwen3" and not tokens)
+            await model.close()
+            by_person = await open_model(name, loaded.with_value("model.context_window", 9_000, "the test"))
+            assert (by_person.facts.window_tokens, by_person.facts.window_origin) == (9_000, "")
+            await by_person.close()
+        assert not endpoint.requests
+
+
+async def test_an_endpoint_that_lists_nothing_leaves_what_is_known() -> None:
+    with Provider(models=("other",), listed={"max_model_len": 9_000}) as endpoint:
+        loaded = defaults().with_value("model.api_base", endpoint.url, "the test")
+        models = [await open_model("qwen3", loaded)]
+    models.append(await open_model("qwen3", loaded))
+    for model in models:
+        assert model.facts.window_in_words == "128,000 tokens (assumed)"
+        await model.close()
 
 
 def test_without_an_endpoint_the_nearest_known_names_are_said() -> None:
