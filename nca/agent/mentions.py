@@ -274,7 +274,7 @@ def attached_lines(message: Message, tokens_of: Callable[[int], int]) -> Iterato
         what = "What a hook added" if is_of_hook else name
         cost = f"about {tokens_of(part_tokens(part)):,} tokens"
         if isinstance(part, MediaPart) or not part.is_cut:
-            size = "" if isinstance(part, MediaPart) else counted(len(part.text.splitlines()), "line")
+            size = _lines(part)
             size = f"all {size}" if size and name in by_lines else size
             told = f"A hook added {size}" if is_of_hook else " · ".join(filter(None, (f"Attached {name}", size)))
             line = f"{told} · {cost}"
@@ -287,6 +287,20 @@ def attached_lines(message: Message, tokens_of: Callable[[int], int]) -> Iterato
         yield f"… and {len(whole) - MOST_NAMED} more"
 
 
+def said_and_attached(message: Message) -> str:
+    """A message in words: what came along with it, with its lines; then its text, if that says more than the names."""
+    along: list[str] = []
+    for name, part in _attached(message):
+        is_file = isinstance(part, AttachmentPart) and part.source == "attached"
+        along.append(", ".join(filter(None, (f"@{name}" if is_file else name, _lines(part)))))
+    said = message.text if _MENTION.sub("", message.text).strip() or not along else ""
+    return " · ".join(filter(None, (*along, said)))
+
+
+def _lines(part: AttachmentPart | MediaPart) -> str:
+    return "" if isinstance(part, MediaPart) else counted(len(part.text.splitlines()), "line")
+
+
 def _attached(message: Message) -> Iterator[tuple[str, AttachmentPart | MediaPart]]:
     """The parts that were attached, each with its name."""
     name = ""
@@ -294,6 +308,6 @@ def _attached(message: Message) -> Iterator[tuple[str, AttachmentPart | MediaPar
         if isinstance(part, AttachmentPart):
             yield part.path, part
         elif isinstance(part, MediaPart):
-            yield name, part
+            yield name or part.kind, part
         else:
-            name = part.text[1:-1]
+            name = part.text[1:-1] if part.source == "nca" else ""

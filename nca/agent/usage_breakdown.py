@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Container, Iterator
 from dataclasses import dataclass
 
+from nca.agent.mentions import said_and_attached
 from nca.agent.window import Window
 from nca.context.draft import Draft
 from nca.context.file_reads import file_use, file_uses
@@ -249,10 +250,8 @@ def _label(item: _Shown, call: ToolCall | None) -> str:
     if message.role == "tool":
         about = f" {path}" if call is not None and (path := _path(call)) else ""
         return f"result of {message.name or (call.name if call else 'a tool')}{about}{short}"
-    if message.attachments:
-        return f"you: @{' @'.join(part.path for part in message.attachments)}{short}"
     who = message.role if message.role != "user" else "nca" if message.is_synthetic else "you"
     if not message.text.strip() and message.tool_calls:
         return f"{who}: → {', '.join(f'{call.name} {_path(call)}'.rstrip() for call in message.tool_calls)}{short}"
-    said = one_line(message.text[: 4 * _LABEL_CHARS], _LABEL_CHARS)
+    said = one_line(said_and_attached(message)[: 4 * _LABEL_CHARS], _LABEL_CHARS)
     return f"{who}: {said}{short}" if said else f"{who}{short}"

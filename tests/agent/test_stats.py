@@ -53,6 +53,16 @@ async def test_without_details_everything_else_is_the_same(tmp_path: Path) -> No
     assert dataclasses.replace(whole, parts={}, heaviest=(), by_role=(), by_tool=(), by_file=(), repeated=()) == without
 
 
+async def test_a_message_with_a_file_says_the_file_its_lines_and_the_words(tmp_path: Path) -> None:
+    (tmp_path / "long.txt").write_text("a line of text\n" * 200)
+    conversation = Room(tmp_path).open(["Dull.", "Still."], facts=ROOMY)
+    await conversation.send("@long.txt")
+    await conversation.send("Is @long.txt dull?")
+    labels = {item.id: item.label for item in conversation.context.items()}
+    assert labels["1"] == "you: @long.txt, 200 lines"
+    assert labels["3"] == "you: @long.txt, 200 lines · Is @long.txt dull?"
+
+
 async def test_the_parts_sum_to_used_and_tell_whose_words_the_prompt_is(tmp_path: Path) -> None:
     (tmp_path / "AGENTS.md").write_text("Run the tests with make. " * 40)
     (tmp_path / "long.txt").write_text("a line of text\n" * 200)
