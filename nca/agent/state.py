@@ -61,7 +61,8 @@ class SessionState:
 
     def use(self, loaded: LoadedSettings, facts: ModelFacts) -> None:
         """Take other settings or another model. Raises ConfigError if they leave no budget; then nothing changed."""
-        settings = loaded.for_model(facts.name).settings
+        loaded = loaded.for_model(facts.name)
+        settings = loaded.settings
         lesson = self.store.learned(_place(facts))
         learned = (lesson.window_tokens or 0) if time.time() - lesson.at < LEARNED_SECONDS else 0
         set_tokens = settings.model.context_window
@@ -200,8 +201,7 @@ def _place(facts: ModelFacts) -> str:
 
 def _set_window(loaded: LoadedSettings, facts: ModelFacts) -> tuple[int, str, str]:
     """The window that is set, where, and for which model."""
-    tokens = loaded.for_model(facts.name).settings.model.context_window
-    return tokens, loaded.origin("model.context_window"), _place(facts)
+    return loaded.settings.model.context_window, loaded.origin("model.context_window"), _place(facts)
 
 
 def _learned_budget(window_tokens: int, settings: Settings) -> Budget:

@@ -69,7 +69,7 @@ async def go_back(conversation: Conversation, output: Output) -> Choice:
             ChosenModels(os.environ).forget(conversation.directory)
         except OSError as error:
             output.warn(f"The choice for this directory could not be forgotten: {error.strerror}.")
-    loaded = conversation.loaded
+    loaded = conversation.loaded.for_model("")
     # Asks local servers if nothing is configured.
     choice = await asyncio.to_thread(
         choose, loaded.settings.model, os.environ, named_by=loaded.base["model.name"].origin

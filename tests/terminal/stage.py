@@ -12,6 +12,7 @@ from typing import Any
 from nca.agent.conversation import Conversation
 from nca.config.claude_permissions import HeldRule
 from nca.config.layers import defaults
+from nca.config.loaded import LoadedSettings
 from nca.models.catalog import ModelFacts
 from nca.sessions.store import Store
 from nca.terminal.app import ChatApp
@@ -112,10 +113,11 @@ def a_stage(
     window_tokens: int = 10_000,
     models: Sequence[str] = (),
     held: tuple[HeldRule, ...] = (),
+    base: LoadedSettings | None = None,
     store_path: Path | None = None,
     **settings: Any,
 ) -> Iterator[Stage]:
-    loaded = replace(defaults(), held=held)
+    loaded = replace(base or defaults(), held=held)
     for name, value in settings.items():
         loaded = loaded.with_value(name.replace("__", "."), value, "the test")
     facts = ModelFacts(

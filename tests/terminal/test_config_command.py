@@ -7,11 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from nca.config.claude_permissions import HeldRule
+from nca.config.layers import load
 from nca.config.saving import save_value
 from nca.config.schema import KEYS
+from nca.config.tables import PermissionRule
 from nca.errors import ConfigError, UsageError
+from nca.models.catalog import ModelFacts
 from nca.terminal.commands.command import find_command
 from nca.terminal.panels.config_browser import matching, value_text
+from nca.testing.scripted import ScriptedModel
 from tests.terminal.stage import a_stage
 
 
@@ -174,6 +179,40 @@ async def test_what_a_change_does_not_reach_is_said(tmp_path: Path) -> None:
         assert "this chat stays with scripted/model (/model openai/other switches)" in " ".join(said.split())
         assert "for this chat; --save" in await stage.command("/config model.max_retries 2")
         assert "for this chat; --save" in await stage.command("/config model.name scripted/model")
+
+
+async def test_what_this_chat_has_in_place_of_a_setting_is_said_wherever_the_setting_is_shown(tmp_path: Path) -> None:
+    mine = (HeldRule("deny", "Bash(rm *)", "f.json", (("deny", PermissionRule("shell", "rm *")),), True),)
+    with a_stage(tmp_path, held=mine, model__name="openai/configured", model__context_window=9_000) as stage:
+        facts = ModelFacts("scripted/other", "scripted", 8_000)
+        await stage.conversation.use_model(ScriptedModel([], facts=facts))
+        stage.conversation.approvals.session_rules.append(PermissionRule("fetch_url"))
+        await stage.command("/config session.persist false")
+        other = "this chat has scripted/other (/model openai/configured switches)"
+        assert f"T{other[1:]}." in (await stage.command("/config model.name"))
+        for wanted in ("model", "all", ""):
+            assert other in " ".join((await stage.command(f"/config {wanted}")).split())
+        assert "This chat has true." in await stage.command("/config session.persist")
+        for kind in ("allow", "deny"):
+            said = await stage.command(f"/config permissions.{kind}")
+            assert "This chat has 1 rule more (/permissions lists all)." in said
+        assert "This chat has" not in await stage.command("/config permissions.ask")
+        # A window that is set holds.
+        assert "This chat has" not in await stage.command("/config model.context_window")
+        assert stage.conversation._window.state.learn_window(5_000)
+        assert "This chat has 5,000 tokens (learned)." in await stage.command("/config model.context_window")
+
+
+async def test_what_a_file_sets_for_the_model_that_answers_is_shown(tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text('[for."scripted/m*"]\ncontext.max_turns = 7\nmodel.reasoning = "high"\n')
+    loaded = load(project=tmp_path, env={"NCA_HOME": str(tmp_path)})
+    with a_stage(tmp_path, base=loaded) as stage:
+        said = "".join((await stage.command("/config context.max_turns")).split())
+        assert said.startswith(f"context.max_turns=7turns({file})")
+        assert "Reasoning: high" in await stage.command("/effort")
+        await stage.conversation.use_model(ScriptedModel([], facts=ModelFacts("scripted/other", "scripted", 8_000)))
+        assert "context.max_turns = 0 (no limit)  (default)" in await stage.command("/config context.max_turns")
 
 
 async def test_only_what_acts_in_this_chat_is_said_to_and_the_way_to_keep_it_is_one(tmp_path: Path) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
@@ -16,6 +16,7 @@ from nca.config.projects import TrustStore
 from nca.config.saving import save_value
 from nca.config.schema import KEYS
 from nca.errors import UsageError
+from nca.humanize import counted
 from nca.terminal.commands.command import App, Command, Suggestion, beginning_with
 from nca.terminal.panels.config_browser import (
     containing,
@@ -30,6 +31,9 @@ from nca.terminal.panels.config_browser import (
 from nca.terminal.render.event_lines import reserve_line
 from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.sessions import place
+
+if TYPE_CHECKING:
+    from nca.agent.conversation import Conversation
 
 _SAVE, _UNSET, _DEFAULT = "--save", "--unset", "default"
 _RESETS = ("reset", "unset", "default")
@@ -133,7 +137,7 @@ class ConfigCommand(Command):
 async def _browse(app: App) -> None:
     """The settings as a list on a screen, else what is changed and the groups."""
     if not app.can_walk or app.reader.is_line_queued:
-        app.output.show(overview(app.conversation.loaded))
+        app.output.show(overview(app.conversation.loaded, differing(app.conversation)))
         return
     # Imported here: only a screen needs prompt_toolkit.
     from nca.terminal.panels.config_browser import ConfigBrowser
@@ -141,7 +145,8 @@ async def _browse(app: App) -> None:
     def change(key: str, written: str, is_saving: bool) -> str:
         return " ".join(_change(app, key, written, is_saving=is_saving))
 
-    browser = ConfigBrowser(lambda: app.conversation.loaded, change, app.conversation.loaded.settings.terminal.theme)
+    theme = app.conversation.loaded.settings.terminal.theme
+    browser = ConfigBrowser(lambda: (app.conversation.loaded, differing(app.conversation)), change, theme)
     for said in await app.reader.walk(browser) or ():
         app.output.show(said)
 
@@ -187,15 +192,15 @@ def _save(app: App, key: str, value: Any) -> str:
 
 def _show(app: App, word: str) -> None:
     """A setting, a group, or what a search finds. Raises ConfigError if there is none of these."""
-    loaded, wanted = app.conversation.loaded, word.strip().lower()
+    loaded, has, wanted = app.conversation.loaded, differing(app.conversation), word.strip().lower()
     if key := key_meant(word):
         _show_one(app, key)
     elif wanted == "all":
-        app.output.show(listed(loaded, list(KEYS)))
+        app.output.show(listed(loaded, list(KEYS), has))
     elif of_section := [name for name in KEYS if section_of(name) == wanted or name.startswith(f"{wanted}.")]:
-        app.output.show(listed(loaded, of_section))
+        app.output.show(listed(loaded, of_section, has))
     elif found := matching(wanted):
-        app.output.show(listed(loaded, found))
+        app.output.show(listed(loaded, found, has))
         app.output.show(Text("/config KEY explains one setting.", style="quiet"))
     else:
         loaded.value(word)
@@ -212,19 +217,41 @@ def _show_one(app: App, name: str) -> None:
     below = loaded.covered.get(name)
     if below is not None:
         text.append(f"\nBefore: {value_text(name, below.value)} ({place(below.origin)}); --unset restores it.")
+    if has := differing(app.conversation).get(name):
+        text.append(f"\nThis chat has {has}.", style="notice")
     app.output.show(text)
 
 
 def _reach(app: App, key: str) -> str:
     """How far a change reaches: to this chat, or only to a later start."""
-    conversation = app.conversation
-    model = one_line(conversation.model.facts.name)
+    has = differing(app.conversation).get(key)
     if KEYS[key].at_start:
         return "; this chat stays as it is, only a start reads it"
-    name = conversation.loaded.value(key)
-    if key == "model.name" and name and name not in (model, model.partition("/")[2]):
-        return f"; this chat stays with {model} (/model {one_line(name)} switches)"
-    return ", for this chat"
+    if key == "model.name" and has:
+        return f"; this chat stays with {has}"
+    return f"; this chat has {has}" if has else ", for this chat"
+
+
+def differing(conversation: Conversation) -> Mapping[str, str]:
+    """What this chat has, by setting, where it is not what the settings say: so `/config` shows both."""
+    loaded, facts = conversation.loaded, conversation.context.facts
+    model, name, window = facts.name, loaded.value("model.name"), loaded.value("model.context_window")
+    found = {
+        key: value_text(key, below.value)
+        for key, below in loaded.covered.items()
+        if KEYS[key].at_start and below.value != loaded.value(key)
+    }
+    if name not in (model, model.partition("/")[2]):
+        found["model.name"] = one_line(model) + (f" (/model {one_line(name)} switches)" if name else "")
+    if window not in (0, facts.window_tokens):
+        found["model.context_window"] = facts.window_in_words
+    own = {"permissions.allow": len(conversation.approvals.session_rules)}
+    for kind in ("allow", "ask", "deny"):
+        key = f"permissions.{kind}"
+        more = own.get(key, 0) + len(getattr(loaded.settings.permissions, kind)) - len(loaded.value(key))
+        if more:
+            found[key] = f"{counted(more, 'rule')} more (/permissions lists all)"
+    return found
 
 
 def _known(app: App, written: str) -> str:

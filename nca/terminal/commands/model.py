@@ -78,10 +78,10 @@ class ModelCommand(Command):
         """The name that the person picks; if nobody can pick, what there is to choose is shown."""
         facts = self._show(app)
         conversation = app.conversation
-        settings = conversation.loaded.settings
+        settings = conversation.loaded.for_model("").settings
         recent = conversation.store.models_that_answered(RECENT_SESSIONS)
         likely = offers(settings.model, os.environ, in_use=facts.name, found=app.models, recent=recent)
-        choice = named(facts.name, conversation.loaded.for_model(facts.name).settings.model, os.environ)
+        choice = named(facts.name, conversation.loaded.settings.model, os.environ)
 
         def served() -> list[Offer]:
             return served_beside(choice.model, choice.api_base, choice.api_key)

@@ -53,14 +53,17 @@ class ConfigBrowser(ListPanel[str, Sequence[str]]):
     most_lines = 30
 
     def __init__(
-        self, loaded: Callable[[], LoadedSettings], change: Callable[[str, str, bool], str], theme: str
+        self,
+        settings: Callable[[], tuple[LoadedSettings, Mapping[str, str]]],
+        change: Callable[[str, str, bool], str],
+        theme: str,
     ) -> None:
-        """The settings in effect.
+        """The settings in effect, and by setting what the chat has in place of its value.
 
         change  sets the value of a setting as written ("": none is given), saves it if told to, and reports the change
         """
         super().__init__(theme)
-        self._loaded = loaded
+        self._settings = settings
         self._change = change
         self.rows = ordered()
         self._is_changed_only = False
@@ -69,6 +72,9 @@ class ConfigBrowser(ListPanel[str, Sequence[str]]):
         """The setting that is being edited; "" while the line searches."""
         self._said = ""
         self._done: list[str] = []
+
+    def _loaded(self) -> LoadedSettings:
+        return self._settings()[0]
 
     @property
     def label(self) -> str:
@@ -165,13 +171,14 @@ class ConfigBrowser(ListPanel[str, Sequence[str]]):
         if row.endswith("."):
             group = row.removesuffix(".")
             return [("class:label", group or "others"), ("class:quiet", f"  {about_section(group)}" if group else "")]
-        loaded, changed = self._loaded(), is_changed(self._loaded(), row)
+        loaded, has = self._settings()
+        changed = is_changed(loaded, row)
         value = one_line(value_text(row, loaded.value(row)), _VALUE_CELLS)
         line = [("class:notice", f"{CHANGED if changed else ' '} "), ("", _cells(row.rpartition(".")[2], _NAME_CELLS))]
         is_wide = columns >= _WIDE_FROM
         line.append(("class:accent" if changed else "", _cells(value, _VALUE_CELLS) if is_wide else value))
         if is_wide:
-            line.append(("class:quiet", place(loaded.origin(row)) if changed else KEYS[row].about))
+            line.append(("class:quiet", _remark_text(loaded, row, has)))
         return line
 
     def about(self, columns: int) -> Sequence[Line]:
@@ -183,7 +190,9 @@ class ConfigBrowser(ListPanel[str, Sequence[str]]):
         if self._said:
             return lines + [[("class:notice", line)] for line in wrapped(self._said, columns, _FACT_LINES)]
         facts = f"Valid: {key.value_type.valid}. nca's default: {value_text(key.name, key.default)}."
-        facts += f" From: {place(self._loaded().origin(key.name))}."
+        loaded, has = self._settings()
+        facts += f" From: {place(loaded.origin(key.name))}."
+        facts += f" This chat has {has[key.name]}." if key.name in has else ""
         return lines + [[("class:quiet", line)] for line in wrapped(facts, columns, _FACT_LINES)]
 
     def _way_on(self, columns: int) -> Sequence[Line]:
@@ -230,7 +239,7 @@ def ordered() -> list[str]:
     return sorted(KEYS, key=lambda name: not section_of(name))
 
 
-def overview(loaded: LoadedSettings) -> RenderableType:
+def overview(loaded: LoadedSettings, has: Mapping[str, str]) -> RenderableType:
     """The changed settings, and the groups: one screen, however many settings there are."""
     changed = [name for name in KEYS if is_changed(loaded, name)]
     right = Column(justify="right", no_wrap=True)
@@ -240,30 +249,30 @@ def overview(loaded: LoadedSettings) -> RenderableType:
         if section:
             count = sum(section_of(name) == section for name in KEYS)
             table.add_row(Text(section, style="accent"), f"{count}", about_section(section))
-    above = listed(loaded, changed) if changed else Text("All settings have their defaults.")
+    above = listed(loaded, changed, has) if changed else Text("All settings have their defaults.")
     return Group(above, Text(""), table, Parted(_HOW, style="quiet"))
 
 
-def listed(loaded: LoadedSettings, names: Sequence[str]) -> RenderableType:
-    """One a row: a mark if it is changed, name, value; and its origin, else its meaning.
+def listed(loaded: LoadedSettings, names: Sequence[str], has: Mapping[str, str]) -> RenderableType:
+    """One a row: a mark if it is changed, name, value; and what the chat `has` instead, its origin, or its meaning.
 
     In a narrow window the meaning stands below.
     """
     width = shutil.get_terminal_size((PLAIN_WIDTH, 24)).columns
     if width - max(map(len, names), default=0) - 4 < 2 * _VALUE_COLUMNS:
-        return Group(*(line for name in names for line in _stacked(loaded, name)))
+        return Group(*(line for name in names for line in _stacked(loaded, name, has)))
     value, about = Column(max_width=_VALUE_COLUMNS, overflow="fold"), Column(ratio=1, overflow="fold")
     table = new_table(Column(no_wrap=True), Column(no_wrap=True), value, about, gap=1)
     for name in names:
         mark = CHANGED if is_changed(loaded, name) else ""
-        table.add_row(mark, name, _value(loaded, name), _remark(loaded, name))
+        table.add_row(mark, name, _value(loaded, name), _remark(loaded, name, has))
     return table
 
 
-def _stacked(loaded: LoadedSettings, name: str) -> tuple[RenderableType, ...]:
+def _stacked(loaded: LoadedSettings, name: str, has: Mapping[str, str]) -> tuple[RenderableType, ...]:
     mark = CHANGED if is_changed(loaded, name) else " "
     line = Text(f"{mark} {name}  ").append_text(_value(loaded, name))
-    return line, Padding(_remark(loaded, name), (0, 0, 0, 4))
+    return line, Padding(_remark(loaded, name, has), (0, 0, 0, 4))
 
 
 def _value(loaded: LoadedSettings, name: str) -> Text:
@@ -271,8 +280,13 @@ def _value(loaded: LoadedSettings, name: str) -> Text:
     return Text(value, style="accent" if is_changed(loaded, name) else "")
 
 
-def _remark(loaded: LoadedSettings, name: str) -> Parted:
-    return Parted(place(loaded.origin(name)) if is_changed(loaded, name) else KEYS[name].about, style="quiet")
+def _remark(loaded: LoadedSettings, name: str, has: Mapping[str, str]) -> Parted:
+    return Parted(_remark_text(loaded, name, has), style="quiet")
+
+
+def _remark_text(loaded: LoadedSettings, name: str, has: Mapping[str, str]) -> str:
+    remark = place(loaded.origin(name)) if is_changed(loaded, name) else KEYS[name].about
+    return f"this chat has {has[name]} · {remark}" if name in has else remark
 
 
 def matching(words: str) -> list[str]:

@@ -35,7 +35,7 @@ class Settings:
         return f"{key} is changed."
 
     def browser(self) -> ConfigBrowser:
-        return ConfigBrowser(lambda: self.loaded, self.change, "auto")
+        return ConfigBrowser(lambda: (self.loaded, {}), self.change, "auto")
 
 
 def lines(browser: ConfigBrowser, columns: int = 100, height: int = 300) -> list[str]:
@@ -167,7 +167,7 @@ def test_what_is_refused_says_what_to_do() -> None:
         raise UsageError("It cannot be saved.", advice="Make room.")
 
     loaded: LoadedSettings = defaults()
-    browser = ConfigBrowser(lambda: loaded, refuse, "auto")
+    browser = ConfigBrowser(lambda: (loaded, {}), refuse, "auto")
     browser.keys()["c-s"]()
     assert "It cannot be saved. Make room." in lines(browser)
 
