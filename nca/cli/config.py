@@ -190,13 +190,12 @@ def _save(file: Path, key: str, value: Any, *, user: bool) -> str:
 
 def _load() -> LoadedSettings:
     """The settings as if this project were trusted; says which of them need trust to take effect."""
-    from nca.config.layers import UNTRUSTED, load
+    from nca.config.layers import load
     from nca.config.projects import TrustRequest, TrustStore
 
     def trust_and_say(what: TrustRequest) -> bool:
-        if not TrustStore(os.environ).is_trusted(what):
-            said = f"Settings of this project wait for your trust: {one_line(what.names)}; {UNTRUSTED}"
-            typer.echo(said, err=True)
+        if not (answer := TrustStore(os.environ).decision(what)):
+            typer.echo(one_line(what.left_out(answer)), err=True)
         return True
 
     return load(project=Path.cwd(), env=os.environ, trusts=trust_and_say)

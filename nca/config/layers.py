@@ -56,7 +56,6 @@ FLAGS = MappingProxyType(
 """The flag of each key, for the text of its origin."""
 
 _PATTERN_TABLE = "for"
-UNTRUSTED = "it is not trusted (`nca config trust` shows them and asks; --trust accepts them for one run)."
 
 
 def load(
@@ -145,7 +144,7 @@ def _project_files(project: Path, env: Mapping[str, str], trusts: TrustCheck) ->
     may_act = would_act is None or trusts(would_act)
     if would_act is not None and not may_act:
         where = ", ".join(dict.fromkeys(shown_path(document.path) for document in documents))
-        notes.append(f"Settings of this project wait for your trust: {would_act.names} ({where}); {UNTRUSTED}")
+        notes.append(would_act.left_out(TrustStore(env).decision(would_act), f" ({where})"))
     return [_File(document, Layer.PROJECT, False, may_act=may_act) for document in documents], notes, may_act
 
 

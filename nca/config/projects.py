@@ -23,6 +23,7 @@ from nca.config.other_agents import server_documents
 from nca.config.overrides import canonical, converted
 from nca.config.paths import data_dir, project_config_file
 from nca.config.schema import KEYS, NAMED
+from nca.humanize import UsualNotice
 from nca.safe_files import exclusively, write_atomically
 
 
@@ -68,6 +69,15 @@ class TrustRequest(NamedTuple):
     @property
     def names(self) -> str:
         return ", ".join(dict.fromkeys(shown_name(name) for name, _ in self.settings))
+
+    def left_out(self, answer: bool | None, where: str = "") -> str:
+        """The line about these settings where they are not used. After a no it tells a script nothing new."""
+        once, said = "--trust accepts them for one run).", f"{self.names}{where}"
+        if answer is False:
+            said = f"Settings of this project are not used, as you decided: {said}"
+            return UsualNotice(f"{said} (`nca config trust` shows them and asks again; {once}")
+        said = f"Settings of this project wait for your trust: {said}; it is not trusted"
+        return f"{said} (`nca config trust` shows them and asks, and a no ends this line; {once}"
 
     @property
     def digest(self) -> str:

@@ -190,7 +190,7 @@ def test_at_the_start_it_is_said_what_waits_and_what_holds(place: Place) -> None
     tty.sees("/help")
     tty.settle()
     shown = " ".join(tty.text().split())
-    assert "Settings of this project wait for your trust: session.persist" in shown
+    assert "Settings of this project are not used, as you decided: session.persist" in shown
     assert "2 deny rules and 1 ask rule of .claude/settings.json hold here." in shown
     assert ".claude/settings.json: Task(x) is not clear to nca" in shown
     assert "resumes this session" in shown

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nca.config.claude_permissions import allowing, restricting
-from nca.config.layers import UNTRUSTED, load
+from nca.config.layers import load
 from nca.config.loaded import LoadedSettings
 from nca.config.tables import PermissionRule
 from nca.humanize import UsualNotice
@@ -47,8 +47,9 @@ def test_all_files_hold_at_once_and_each_is_said_in_a_line(place: Place) -> None
         "1 ask rule of ~/.claude/settings.json holds here.",
         "1 deny rule and 1 ask rule of .claude/settings.local.json hold here.",
         "3 deny rules of .claude/settings.json hold here.",
-        f"Settings of this project wait for your trust: permissions.allow ({place.project}/.claude/settings.json); "
-        f"{UNTRUSTED}",
+        f"Settings of this project wait for your trust: permissions.allow ({place.project}/.claude/settings.json); it"
+        " is not trusted (`nca config trust` shows them and asks, and a no ends this line; --trust accepts them for one"
+        " run).",
     ]
     assert len(loaded.settings.permissions.deny) == 4
     assert len(loaded.settings.permissions.ask) == 2

@@ -10,6 +10,7 @@ import pytest
 from nca.config.layers import load
 from nca.config.projects import TrustRequest, TrustStore, read_project, trust_request
 from nca.errors import ConfigError
+from nca.humanize import UsualNotice
 
 MODEL = '[model]\nname = "openai/x"\n'
 
@@ -57,6 +58,21 @@ def test_any_change_of_what_acts_asks_again_and_others_do_not(place: Place) -> N
 def test_a_no_is_remembered_too(place: Place) -> None:
     place.trust.record(place.acts(MODEL), is_trusted=False)
     assert TrustStore(place.env).decision(place.acts(MODEL)) is False
+
+
+def test_after_a_no_a_script_is_not_told_again_what_is_left_out(place: Place) -> None:
+    """`nca run` in a pipe says every note but the usual ones."""
+    what = place.acts(MODEL)
+    (waits,) = load(project=place.project, env=place.env).notes
+    assert "wait for your trust: model.name" in waits
+    assert not isinstance(waits, UsualNotice)
+    place.trust.record(what, is_trusted=False)
+    (refused,) = load(project=place.project, env=place.env).notes
+    assert "are not used, as you decided: model.name" in refused
+    assert isinstance(refused, UsualNotice)
+    place.acts(MODEL.replace("x", "y"))
+    (again,) = load(project=place.project, env=place.env).notes
+    assert "wait for your trust" in again
 
 
 def test_it_holds_for_the_real_directory_only(place: Place, tmp_path: Path) -> None:
