@@ -29,7 +29,7 @@ from nca.messages import ToolCall
 from nca.tools.files.workspace import why_asked
 from nca.tools.mcp.forms import Field
 from nca.tools.mcp.requests import Filled
-from nca.tools.permissions import about, asking, decide, matching, refusal, widened
+from nca.tools.permissions import about, asking, decide, matching, may_hide, refusal, widened
 from nca.tools.tool import Approval, Permission, ToolError, ToolOutcome
 from nca.tools.toolbox import Toolbox, failed
 from nca.words import Words
@@ -159,8 +159,7 @@ class Approvals:
             approval = replace(approval, warning=" ".join(filter(None, (approval.warning, *reasons))))
             async with self.one_at_a_time:
                 return await self._ask(call, needed, approval, toolbox.describe(call), is_by_person=True)
-        is_clear = approval.path or approval.subject or approval.is_parsed
-        hidden = [] if is_clear else [rule for rule in (*deny, *ask) if not rule.is_for_all]
+        hidden = [rule for rule in (*deny, *ask) if may_hide(rule, approval)]
         if is_unclear := bool(hidden):
             warning = UNCLEAR.format(rule=hidden[0])
             approval = replace(approval, warning=" ".join(filter(None, (approval.warning, warning))))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from fnmatch import fnmatchcase
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from nca.config.tables import PermissionRule
-from nca.tools.tool import Permission
+from nca.tools.tool import Approval, Permission
 
 if TYPE_CHECKING:
     import pathspec
@@ -106,6 +107,19 @@ def asking(deny: tuple[PermissionRule, ...], ask: tuple[PermissionRule, ...]) ->
     of_changes = [rule for rule in widened(deny) if rule.tool in ("edit_file", "write_file") and not rule.is_for_all]
     commands = (replace(rule, tool="shell", for_changes=True, origin=str(rule)) for rule in of_changes)
     return (*widened(ask), *commands)
+
+
+def may_hide(rule: PermissionRule, approval: Approval) -> bool:
+    """Whether what a rule is about may be in a call though it is not to be seen there.
+
+    Where a shell computes arguments alone, of programs that start no other, a rule about another program is not meant.
+    """
+    computed = approval.computed
+    if rule.is_for_all or approval.path or approval.subject or computed == frozenset():
+        return False
+    words = (rule.subject or rule.pattern).split()
+    is_about_program = rule.tool == "shell" and not rule.for_changes and bool(words) and shutil.which(words[0])
+    return computed is None or not is_about_program or words[0] in computed
 
 
 def reading_rule(rules: Iterable[PermissionRule], path: Path, directory: Path) -> PermissionRule | None:

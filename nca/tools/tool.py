@@ -78,7 +78,8 @@ class Approval:
     is_masked  it adds characters that cannot be seen or look like others: no rule allows it, a person looks at it
     commands   the simple commands in a command, for the patterns of rules that deny or ask
     searched   folders in which a command that only reads shows lines of files that it does not name
-    is_parsed  every word of the command was found, so what a rule denies by name cannot hide in it
+    computed   programs of the command whose arguments a shell computes, `>` for a file that output goes to; None if it
+               may compute any word, or nobody knows: what a rule denies by name may hide there
     """
 
     path: str = ""
@@ -93,7 +94,7 @@ class Approval:
     is_masked: bool = False
     commands: tuple[str, ...] = ()
     searched: tuple[str, ...] = ()
-    is_parsed: bool = False
+    computed: frozenset[str] | None = None
 
 
 class ToolError(ValueError):

@@ -156,7 +156,10 @@ def test_a_hook_that_asks_is_named_with_its_reason_and_nothing_that_was_passed(
         ("echo hi > made", True),
         ("A=1 touch made", True),
         ("for i in 1 2; do touch made; done", True),
-        ('touch made; echo "$HOME"', False),
+        ('touch made; echo "$HOME"', True),
+        ('for f in *; do wc -c "$f" > made; done', True),
+        ('touch made; env "$HOME"', False),
+        ("touch made; rm $X", False),
         ("touch made; rm x", False),
     ],
 )
@@ -175,7 +178,9 @@ def test_a_rule_that_denies_a_program_stops_what_may_run_it_and_nothing_else(
     assert "Bash(rm:*)" in done.stderr, "the rule is named"
     calling(provider, ("shell", {"command": command}))
     again = run(provider, tmp_path, "Do it", "--allow", f"shell {command}", cwd=project)
-    assert (project / "made").exists() == ("rm x" not in command), "what a person has read and passes whole"
+    assert (project / "made").exists() == ("rm x" not in command and "rm $X" not in command), (
+        "what a person has read and passes whole"
+    )
     assert "Bash(rm:*)" in again.stderr or "rm" not in command
 
 
@@ -186,6 +191,10 @@ def test_a_rule_that_denies_a_program_stops_what_may_run_it_and_nothing_else(
         ('tool = "Read"\nsubject = ".env"', "head -1 ./.env", True),
         ('tool = "read_file"\nsubject = "secrets"', "cat secrets/k", True),
         ('tool = "read_file"\npaths = ".env"', "cat other", False),
+        ('tool = "read_file"\npaths = ".env"', 'cat "$HOME/x"', True),
+        ('tool = "read_file"\npaths = ".env"', 'echo "$HOME" && cat other', False),
+        ('tool = "shell"\nsubject = "other"', 'cat "$HOME/x"', True),
+        ('tool = "shell"\nsubject = "git push"', "cat oth?r", False),
         ('tool = "write_file"\nsubject = "new.txt"', "echo 1 > new.txt", True),
         ('tool = "Edit"\npaths = "new.txt"', "cat new.txt", False),
     ],

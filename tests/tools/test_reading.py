@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from nca.tools.files.workspace import Workspace
 from nca.tools.programs import find_program, path_outside
+from nca.tools.shell.computed import without_patterns
 from nca.tools.shell.known_commands import only_harmless_keys, read_only_argv
-from nca.tools.shell.patterns import without_patterns
 from tests.tools.git_setups import CONFIGS, FILES, LINKS
 from tests.tools.shell_strings import HARMLESS, SLY
 

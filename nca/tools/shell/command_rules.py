@@ -15,8 +15,8 @@ from pathlib import Path
 
 from nca.tools.files.workspace import Workspace
 from nca.tools.programs import word_set
-from nca.tools.shell.command_words import commands_here, versionless
-from nca.tools.shell.known_commands import Options, options_of, read_only_argv, stays_inside, table
+from nca.tools.shell.command_words import commands_here, table, versionless
+from nca.tools.shell.known_commands import Options, options_of, read_only_argv, stays_inside
 
 _FILTERS = frozenset({"head", "tail", "grep", "wc"})
 """Models pipe long output into these. With options that only read, they add nothing to the command before them."""

@@ -11,8 +11,10 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from string import ascii_letters, digits
+from typing import Any
 
 from nca.humanize import WRITTEN_OUT, written_out
 
@@ -29,11 +31,6 @@ _IN_DOUBLE = _IN_SINGLE - frozenset('"$`\\!') | {"'"}
 _STAGE = re.compile(r"""((?: 2>&1|'[^']*'|"[^"]*"|[^|&;'"])+)(\|\||&&|[|;]|\Z)""")
 """A command of a list, and the operator after it."""
 _VERSION = re.compile(r"(?<=[a-z])-?\d+(?:\.\d+)*$")
-_CONSTANT = re.compile(r"""'[^']*'|"[^"$`\\]*\"""")
-"""Quoted text in which a shell computes nothing."""
-_COMPUTED = re.compile(r"[$`\\*?]|\[(?!\[?[ \t])|\{(?![ \t\n}])|[@+!]\(|~(?![/ \t\n]|$)|(?:^|[ \t\n;&|(])=")
-"""The beginning of what a shell computes, outside of quotes: bash or zsh, which replaces =program with its path."""
-_UNLIKE_CODE = re.compile(r"<<(?!<)|(?:^|[ \t\n;&|()])#")
 _ERRORS = re.compile(r"(?: 2>(?:&1|/dev/null))+ *\Z")
 
 
@@ -92,19 +89,13 @@ def command_list(command: str, *, takes_patterns: bool = False) -> tuple[Stage, 
     return tuple(stages)
 
 
-def hides_nothing(command: str) -> bool:
-    """Whether every word that a shell comes to stands in the command, apart from quotes: it computes none.
+@cache
+def table() -> dict[str, Any]:
+    """The commands that nca knows."""
+    # Only where a command is run.
+    import tomllib
 
-    Refused is what a shell computes words of: variables and substitutions, escapes, patterns, braces, a tilde that is
-    not the person's home. In single quotes, and except for the first three in double quotes, they are plain text.
-    """
-    if len(command) > MOST_CHARS or not all(char.isprintable() or char in "\n\t" for char in command):
-        return False
-    if not _COMPUTED.search(command):
-        return True
-    outside = _CONSTANT.sub("x", command)
-    # An apostrophe in a comment or a here-document is none that quotes.
-    return not (_UNLIKE_CODE.search(outside) or _COMPUTED.search(outside) or set("'\"") & set(outside))
+    return tomllib.loads(Path(__file__).with_name("commands.toml").read_text(encoding="utf-8"))
 
 
 def commands_here(command: str, directory: Path) -> tuple[Stage, ...] | None:

@@ -28,8 +28,8 @@ from typing import Any
 
 from nca.tools.files.workspace import Workspace
 from nca.tools.programs import find_program, find_shell, word_set
-from nca.tools.shell.command_words import commands_here
-from nca.tools.shell.patterns import without_patterns
+from nca.tools.shell.command_words import commands_here, table
+from nca.tools.shell.computed import without_patterns
 from nca.tools.tool import ToolError
 
 
@@ -72,14 +72,6 @@ _SED_LINES = re.compile(r"\d{1,9}(?:,(?:\d{1,9}|\$))?p")
 """A script of sed that prints lines by their numbers. Of sed's other scripts, some write files and run programs."""
 _TOUCH_NOTHING = frozenset({"echo", "true"})
 """Allowed with any words. Models write them between and after the commands of a list."""
-
-
-@cache
-def table() -> dict[str, Any]:
-    # Only where a command is run.
-    import tomllib
-
-    return tomllib.loads(Path(__file__).with_name("commands.toml").read_text(encoding="utf-8"))
 
 
 def options_of(row: Mapping[str, Any]) -> Options:

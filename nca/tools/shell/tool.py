@@ -14,16 +14,15 @@ from nca.tools.files.workspace import Workspace
 from nca.tools.shell.command_rules import rule_names, rule_steps
 from nca.tools.shell.command_words import (
     command_list,
-    hides_nothing,
     mentioned_commands,
     mentioned_names,
     remarks,
     searched_folders,
 )
+from nca.tools.shell.computed import computed_in, without_patterns
 from nca.tools.shell.jobs import Jobs
 from nca.tools.shell.known_commands import read_only_argv
 from nca.tools.shell.output_capture import readable
-from nca.tools.shell.patterns import without_patterns
 from nca.tools.shell.runner import CommandRunner
 from nca.tools.tool import Approval, Permission, ToolError, ToolOutcome, TypedTool, interrupt_listener, output_listener
 
@@ -115,7 +114,7 @@ class Shell(TypedTool):
             parts=tuple(part for text in both for part in mentioned_names(text, directory)),
             commands=tuple(one for text in both for one in mentioned_commands(text)),
             searched=searched_folders(named, directory),
-            is_parsed=hides_nothing(named),
+            computed=computed_in(named),
         )
 
     def _note_shown(self, command: str, output: str) -> None:

@@ -16,7 +16,6 @@ from nca.tools.shell.command_words import (
     MOST_COMMANDS,
     command_list,
     commands_here,
-    hides_nothing,
     mentioned_commands,
     mentioned_names,
     plain_words,
@@ -185,60 +184,6 @@ def test_a_real_shell_joins_the_same_commands(empty: Path, parts: list[tuple[str
 )
 def test_a_version_is_no_part_of_a_program_s_name(program: str, name: str) -> None:
     assert versionless(program) == name
-
-
-@pytest.mark.parametrize(
-    ("command", "is_plain"),
-    [
-        ("echo hi > out.txt 2>&1", True),
-        ("grep -n foo < a.txt && FOO=1 make test", True),
-        ("for i in 1 2; do make all; done", True),
-        ("awk '{print $1}' a.txt | sed 's/a\\.b*/c/'", True),
-        ('git commit -m "Größe: 5 — it\'s done?"', True),
-        ("cat <<EOF\nit's here\nEOF", True),
-        ("[ -f a ] && [[ -d b ]] && ls ~/x; xargs -I{} touch {}", True),
-        ('echo "$HOME"', False),
-        ("ls *.py", False),
-        ("r\\m x", False),
-        ("$(echo rm) x", False),
-        ("`echo rm` x", False),
-        ("echo {r,q}m", False),
-        ("cat ~+/secret.txt", False),
-        ("=rm x", False),
-        ("cat <<EOF\nit's\nEOF\n$X 'a'", False),
-        ("make # don't\n$X 'a'", False),
-        ("ls sec?et [a-z]x", False),
-        ("echo 'open", True),
-        ("echo 'a' \"it's $X\" 'b'", False),
-        ("echo a\u00a0b", False),
-        ("echo \x1b", False),
-    ],
-)
-def test_whether_a_shell_computes_words_of_a_command(command: str, is_plain: bool) -> None:
-    assert hides_nothing(command) == is_plain
-
-
-_PIECES = (
-    *("a", "b", "rm", " ", " ", "'", '"', "$", "A", "${A}", "$(b)", "`b`", "\\", "*", "?", "[a]", "{a,b}", "{1..3}"),
-    *("~+", "#", "<<E\n", "\nE\n", "=", "!", "^", "@(", ")", "(", ";", "|", "&&", "\n", "$'", "<<<", "+"),
-)
-
-
-@hypothesis_settings(max_examples=150, deadline=None)
-@given(pieces=st.lists(st.sampled_from(_PIECES), max_size=8))
-def test_each_word_that_a_real_shell_comes_to_stands_in_a_command_that_hides_nothing(
-    pieces: list[str], tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    line = "".join(pieces)
-    if not hides_nothing(f"args {line}"):
-        return
-    folder = tmp_path_factory.mktemp("files")
-    for name in ("ab", "rma", "a"):
-        (folder / name).touch()
-    begin = 'args() { printf \'<%s>\' "$@"; }; a() { args "$@"; }; b() { args "$@"; }; A=zz\n'
-    said, _ = in_bash(f"{begin}args {line}", folder)
-    text, words = (one.replace("'", "").replace('"', "") for one in (line, said.removeprefix("<").removesuffix(">")))
-    assert all(word in text for word in words.split("><")), (line, said)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 from nca.tools.files.workspace import Workspace
 from nca.tools.shell.command_rules import rule_names
-from nca.tools.shell.known_commands import table
+from nca.tools.shell.command_words import table
 from tests.tools.shell_pairs import COVERED, UNCOVERED
 from tests.tools.shell_strings import SLY
 

@@ -1,8 +1,9 @@
-"""Patterns in commands: nca finds the names that bash finds, and nothing but them is judged and run."""
+"""What a shell computes: nca finds the names that bash finds for a pattern, and knows where a program may hide."""
 
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -16,8 +17,8 @@ from nca.context.admission import Limits
 from nca.tools.files.reading_rules import FilesRead
 from nca.tools.files.workspace import Workspace
 from nca.tools.shell.command_words import plain_words
+from nca.tools.shell.computed import computed_in, without_patterns
 from nca.tools.shell.known_commands import read_only_argv
-from nca.tools.shell.patterns import without_patterns
 from nca.tools.shell.runner import CommandRunner
 from nca.tools.shell.tool import Shell
 
@@ -54,6 +55,17 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder.parent / "secret").write_text("secret\n")
     (folder / "b" / "link").symlink_to("../../secret")
     return folder
+
+
+def in_bash(line: str, folder: Path) -> str:
+    done = subprocess.run(
+        ["bash", "--norc", "-c", line],
+        capture_output=True,
+        stdin=subprocess.DEVNULL,
+        cwd=folder,
+        env={"PATH": os.environ["PATH"], "LC_ALL": "C"},
+    )
+    return done.stdout.decode()
 
 
 def named(command: str, root: Path, folder: str = "") -> str:
@@ -215,3 +227,148 @@ async def test_a_file_that_a_pattern_names_was_read_and_can_be_denied(tmp_path: 
     assert "cat a/x.py" in shell.approval({"command": "cat a/*.py"}).commands
     assert (await shell.run({"command": "cat a/*.py"})).text == "x"
     assert files_read.is_current(tmp_path / "a" / "x.py", b"x\n")
+
+
+NOTHING = frozenset[str]()
+
+
+@pytest.mark.parametrize(
+    ("command", "programs"),
+    [
+        ("echo hi > out.txt 2>&1", NOTHING),
+        ("grep -n foo < a.txt && FOO=1 make test", NOTHING),
+        ("for i in 1 2; do make all; done", NOTHING),
+        ("awk '{print $1}' a.txt | sed 's/a\\.b*/c/'", NOTHING),
+        ('git commit -m "Größe: 5 — it\'s done?"', NOTHING),
+        ("cat <<EOF\nit's here\nEOF", NOTHING),
+        ("[ -f a ] && [[ -d b ]] && ls ~/x; xargs -I{} touch {}", NOTHING),
+        ("git show HEAD~1:a.py", NOTHING),
+        ("echo 'open", NOTHING),
+        ('echo "$HOME" ${A} $1 | grep -c x', NOTHING),
+        ('if [ "$a" = "b" ]; then echo $?; else exit $#; fi', NOTHING),
+        ('printf "%s\\n" "$(git rev-parse "x y")"', NOTHING),
+        ("A=$B C=$(date) make all", NOTHING),
+        ("FOO=$(basename $x) git status", NOTHING),
+        ('for f in *.py src/{a,b}; do wc -l "$f" > "$f.txt"; done', frozenset({"wc", ">"})),
+        ("cat ~+/secret.txt", frozenset({"cat"})),
+        ("ls sec?et [a-z]x", frozenset({"ls"})),
+        ("while read -r line; do echo $line; done < $f", frozenset({">"})),
+        ("make -j$(nproc)", None),
+        ("git pu$(echo sh)", None),
+        ("sudo $X", None),
+        ("A=b $X", None),
+        ("if $X; then ls; fi", None),
+        ("(cd a; $X)", None),
+        ("echo $(X=y $X)", None),
+        ("diff <($X) a", None),
+        ('[ "$a" "$b" ]', None),
+        ("[ $a = b ]", None),
+        ('printf -v "$a" b', None),
+        ("echo $((a))", None),
+        ("echo ${a[i]}", None),
+        ("echo $'a'", None),
+        ("echo '$(' ; git $X ; echo ')'", None),
+        ("r\\m x", None),
+        ("$(echo rm) x", None),
+        ("`echo rm` x", None),
+        ("{r,q}m x", None),
+        ("=rm x", None),
+        ("cat <<EOF\nit's\nEOF\n$X 'a'", None),
+        ("make # don't\n$X 'a'", None),
+        ("echo 'a' \"it's $X\" 'b", None),
+        ('echo "$X', None),
+        ("echo $(date", None),
+        ("a) $X", None),
+        ("echo a\u00a0b", None),
+        ("echo \x1b", None),
+    ],
+)
+def test_the_programs_whose_arguments_a_shell_computes(command: str, programs: frozenset[str] | None) -> None:
+    assert computed_in(command) == programs
+
+
+_PIECES = (
+    *("a", "b", "rm", " ", " ", "'", '"', "$", "A", "${A}", "$(b)", "`b`", "\\", "*", "?", "[a]", "{a,b}", "{1..3}"),
+    *("~+", "#", "<<E\n", "\nE\n", "=", "!", "^", "@(", ")", "(", ";", "|", "&&", "\n", "$'", "<<<", "+"),
+)
+
+
+@hypothesis_settings(max_examples=150, deadline=None)
+@given(pieces=st.lists(st.sampled_from(_PIECES), max_size=8))
+def test_each_word_that_a_real_shell_comes_to_stands_in_a_command_in_which_it_computes_none(
+    pieces: list[str], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    line = "".join(pieces)
+    if computed_in(f"args {line}") != frozenset():
+        return
+    folder = tmp_path_factory.mktemp("files")
+    for name in ("ab", "rma", "a"):
+        (folder / name).touch()
+    begin = 'args() { printf \'<%s>\' "$@"; }; a() { args "$@"; }; b() { args "$@"; }; A=zz\n'
+    said = in_bash(f"{begin}args {line}", folder)
+    text, words = (one.replace("'", "").replace('"', "") for one in (line, said.removeprefix("<").removesuffix(">")))
+    assert all(word in text for word in words.split("><")), (line, said)
+
+
+_WORDS = st.sampled_from(
+    [
+        "$A",
+        '"$A"',
+        "${B}",
+        "$@",
+        '"$(w x)"',
+        "$(x)",
+        "*",
+        "?c",
+        "{w,b}",
+        "x",
+        "'$('",
+        "')'",
+        '"a b"',
+        "A=b",
+        "> x",
+        "\\w",
+    ]
+)
+_PROGRAMS = st.sampled_from(
+    [
+        *(["echo", "wc"] * 4),
+        "b",
+        "$A",
+        "if",
+        "then",
+        "fi",
+        "for",
+        "do",
+        "(",
+        "x)",
+        "{",
+        "!",
+        "[",
+        "A=b",
+        "A=x B=$A",
+        "=b",
+    ]
+)
+_JOINTS = st.sampled_from(
+    [*(["; ", " | ", "\n"] * 3), " && ", " & ", ") ", " $(", ")", " <(", " #", "'", '"', " {\n", "; }; ", " "]
+)
+
+
+@hypothesis_settings(max_examples=200, deadline=None)
+@given(parts=st.lists(st.tuples(_PROGRAMS, st.lists(_WORDS, max_size=3), _JOINTS), min_size=1, max_size=4))
+def test_a_shell_computes_no_program_where_it_computes_arguments_alone(
+    parts: list[tuple[str, list[str], str]], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """The programs are functions that note their names: each that starts stands as a word in the line."""
+    line = "".join(f"{' '.join([program, *words])}{joint}" for program, words, joint in parts)
+    if computed_in(line) is None:
+        return
+    folder = tmp_path_factory.mktemp("files")
+    (folder / "wc").touch()
+    note = folder.with_name(f"{folder.name}-started")
+    begin = "".join(f"{one}() {{ builtin echo {one} >> {note}; }}\n" for one in ("w", "b", "wc", "echo", "x"))
+    in_bash(f"A=b; B=x; set -- x b\n{begin}\n{line}", folder)
+    started = note.read_text().split() if note.exists() else []
+    plain = re.sub(r"\$\{?[AB]", " ", line)
+    assert all(re.search(rf"\b{one}\b", plain) for one in started), (line, started)
