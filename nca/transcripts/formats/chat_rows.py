@@ -21,7 +21,7 @@ from typing import Any
 
 from nca.messages import Message, TextPart
 from nca.transcripts.formats import building as make
-from nca.transcripts.formats.records import About, Format, Reading, Record
+from nca.transcripts.formats.records import PLACES, About, Format, Reading, Record, facts
 from nca.transcripts.formats.row import Row, list_of, row_of, text_of
 from nca.transcripts.formats.source import Source, row_file
 
@@ -96,7 +96,7 @@ _PROMPT, _NOTES = "_system_prompt", ("_checkpoint", "_usage")
 
 
 class _KimiRows(_Rows):
-    added = ("<system>", "<system-reminder>", "<notification")
+    added = PLACES["kimi"].added
 
     def record(self, row: Row) -> Iterator[Record]:
         if row.get("role") == _PROMPT:
@@ -144,10 +144,7 @@ class Vibe(Format):
         return _most(said, lambda row: _is_row(row) and isinstance(row.get("message_id"), str))
 
     def about(self, source: Source) -> About:
-        places = {"directory": "environment.working_directory", "model": "model config.active_model"}
-        return About.of(
-            _meta(source), session="session_id", title="title", parent="parent_session_id", at="end_time", **places
-        )
+        return facts(self.name, _meta(source))
 
 
 VIBE = Vibe("vibe", _VibeRows)

@@ -23,7 +23,6 @@ from nca.transcripts.formats.row import Row, list_of, row_of, text_of, texts_of
 from nca.transcripts.formats.source import Source
 
 _OF_SUBAGENTS = "agent-"
-_KINDS = ("user", "assistant", "system", "attachment")
 _LONG_FIRST_LINE = re.compile(rb'\A\s*\{(?=.*"sessionId")(?=.*"parentUuid")(?=.*"isSidechain")(?!.*"parts")', re.DOTALL)
 """The first line may be longer than the head: a first message with a picture."""
 
@@ -64,7 +63,8 @@ class ClaudeCode(Format):
 def _is_row(row: Row) -> bool:
     """Whether it is a record of a conversation; Qwen Code has the same ones with `parts` in their messages."""
     has_ids = isinstance(row.get("sessionId"), str) and isinstance(row.get("uuid"), str) and "parentUuid" in row
-    return has_ids and row.get("type") in _KINDS and "systemPayload" not in row and "parts" not in row.row("message")
+    is_qwens = "systemPayload" in row or "parts" in row.row("message")
+    return has_ids and not is_qwens and row.get("type") in FORMAT.places.kinds
 
 
 def _is_note(row: Row) -> bool:

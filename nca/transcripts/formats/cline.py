@@ -15,7 +15,7 @@ import msgspec
 
 from nca.messages import Message, Part, TextPart
 from nca.transcripts.formats import building as make
-from nca.transcripts.formats.records import About, Format, Reading, Record
+from nca.transcripts.formats.records import About, Format, Reading, Record, facts
 from nca.transcripts.formats.row import Row, list_of, parsed, row_of, rows_of, texts_of
 from nca.transcripts.formats.source import Source, json_file, row_file
 
@@ -59,8 +59,7 @@ class Cline(Format):
         return source.path is not None and source.path.name == FILE_NAME and source.head.lstrip()[:1] == b"["
 
     def about(self, source: Source) -> About:
-        directory = "workspace cwdOnTaskInitialization"
-        return About.of(_task(source), session="id", title="task", directory=directory, model="modelId", at="ts")
+        return facts(self.name, _task(source))
 
     def records(self, source: Source, key: str) -> Iterator[Record]:
         left_out = _range(_task(source))

@@ -5,9 +5,7 @@ A rollout repeats the conversation as events for the screen. What the model saw 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain
-from pathlib import Path
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import msgspec
@@ -16,7 +14,7 @@ from nca.messages import Message, Usage
 from nca.shapes.shaped import as_chat_message
 from nca.transcripts.formats import building as make
 from nca.transcripts.formats import codex_items as items
-from nca.transcripts.formats.records import About, Compacted, Format, Live, Reading, Record, Said, StoredSession
+from nca.transcripts.formats.records import About, Compacted, Format, Live, Reading, Record, Said, StoredSession, facts
 from nca.transcripts.formats.row import Row, row_of, rows_of, text_of
 from nca.transcripts.formats.source import Source
 
@@ -81,7 +79,7 @@ class Rollout(Reading):
         kind, payload = row.get("type"), row.row("payload")
         if self._about is None and (kind == "session_meta" or "payload" not in row):
             # Of several the first counts: a fork repeats that of the session it comes from.
-            self._take_meta(payload or row)
+            self._about = facts("codex", payload or row)
             if kind is None:
                 return
         if kind == "turn_context":
@@ -103,10 +101,6 @@ class Rollout(Reading):
         yield self._about or About()
         if self._count:
             yield Live(frozenset(part.id for part in self._alive))
-
-    def _take_meta(self, meta: Row) -> None:
-        parent = "forked_from_id forked_from"
-        self._about = About.of(meta, session="id", directory="cwd", version="cli_version", parent=parent)
 
     def _take_event(self, event: Row) -> None:
         kind = event.get("type")
@@ -284,14 +278,6 @@ class Codex(Format):
 
     def read(self, source: Source, key: str = "") -> Iterator[Record]:
         return Rollout().records(source)
-
-    def files(self, env: Mapping[str, str], home: Path) -> Iterable[Path]:
-        root = self.folder(env, home)
-        return chain.from_iterable(
-            (root / folder).rglob(f"rollout-*.jsonl{ending}")
-            for folder in ("sessions", "archived_sessions")
-            for ending in ("", ".zst")
-        )
 
 
 def _meta(row: Row) -> Row | None:

@@ -15,7 +15,7 @@ from nca.messages import Message, Part, TextPart, Usage
 from nca.tools.skill_places import front_fields
 from nca.tools.tool import ToolError
 from nca.transcripts.formats import building as make
-from nca.transcripts.formats.records import About, Format, Reading, Record, Said
+from nca.transcripts.formats.records import About, Format, Reading, Record, Said, facts
 from nca.transcripts.formats.row import Row, rows_of, text_of
 from nca.transcripts.formats.source import Source, small_file
 from nca.words import Source as Author
@@ -59,8 +59,7 @@ class _Reading(Reading):
         message: Message | None = None
         match row["type"]:
             case "session.start" | "session.resume" | "session.model_change" if not agent:
-                models, directory = "newModel selectedModel", "context.cwd"
-                yield About.of(data, session="sessionId", directory=directory, model=models, version="copilotVersion")
+                yield facts("copilot", data)
             case "session.compaction_start" if not agent:
                 self._since = []
             case "session.compaction_complete" if not agent and data.get("success") is not False:

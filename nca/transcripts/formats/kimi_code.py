@@ -16,13 +16,12 @@ from nca.transcripts.formats.row import Row, rows_of
 from nca.transcripts.formats.source import Source, row_file
 
 _MAIN = "main"
-_OWN = ("profile.bind", "context.append_message", "runtime.set_binding")
 
 
 class KimiCode(Format):
     def knows(self, source: Source) -> bool:
         is_wire = source.first_row.get("type") == "metadata" and "protocol_version" in source.first_row
-        return is_wire and any(row.get("type") in _OWN for row in source.first_rows)
+        return is_wire and any(row.get("type") in self.places.kinds for row in source.first_rows)
 
     def about(self, source: Source) -> About:
         """The facts in the session's folder, two above the agent's."""

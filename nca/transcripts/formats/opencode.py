@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 from nca.messages import Message, Part, TextPart, Usage
 from nca.sessions.foreign_rows import MAGIC
 from nca.transcripts.formats import building as make
-from nca.transcripts.formats.records import About, DatabaseFormat, Live, Reading, Record, StoredSession, Tables
+from nca.transcripts.formats.records import DatabaseFormat, Live, Reading, Record, StoredSession, Tables, facts
 from nca.transcripts.formats.row import Row, parsed, row_of, text_of, texts_of
 from nca.transcripts.formats.source import Source, data_folder, json_file
 
@@ -38,24 +38,20 @@ class OpenCode(DatabaseFormat):
             return True
         return source.path is not None and _is_session(source.path, json_of(source))
 
-    def about_row(self, row: Row, source: Source) -> About:
-        places = {fact: fact for fact in ("title", "directory", "version")}
-        return About.of(row, session="id", parent="parent_id parentID", at="time_updated time.updated", **places)
-
     def messages(self, tables: Tables, row: Row) -> Iterator[Record]:
         return _Reading(row).of_messages(_rows(tables, row.text("id")))
 
     def sessions(self, source: Source) -> Iterable[StoredSession]:
         if source.head.startswith(MAGIC):
             return super().sessions(source)
-        return [self.stored(source, self.about_row(_one(source)[0], source))]
+        return [self.stored(source, facts(self.name, _one(source)[0]))]
 
     def records(self, source: Source, key: str) -> Iterable[Record]:
         if source.head.startswith(MAGIC):
             yield from super().records(source, key)
             return
         session, messages = _one(source)
-        yield self.about_row(session, source)
+        yield facts(self.name, session)
         yield from _Reading(session).of_messages(messages)
 
     def files(self, env: Mapping[str, str], home: Path) -> Iterable[Path]:

@@ -15,20 +15,10 @@ import msgspec
 
 from nca.messages import Message, Part, TextPart, ToolCall, Usage
 from nca.transcripts.formats import building as make
-from nca.transcripts.formats.records import About, Format, Reading, Record, Said
+from nca.transcripts.formats.records import About, Format, Reading, Record, Said, facts
 from nca.transcripts.formats.row import Row, list_of, row_of, rows_of, text_of, texts_of
 from nca.transcripts.formats.source import Source, chosen_folder, json_file, row_file
 
-_KINDS = (
-    "MessageEvent",
-    "ActionEvent",
-    "ObservationEvent",
-    "SystemPromptEvent",
-    "AgentErrorEvent",
-    "UserRejectObservation",
-    "Condensation",
-    "ConversationStateUpdateEvent",
-)
 _NO_REASON = "User rejected the action"
 """The text that OpenHands writes if the person gave no reason."""
 _EVENTS, _STATE = "events", "base_state.json"
@@ -46,7 +36,7 @@ class OpenHands(Format):
     def about(self, source: Source) -> About:
         folder = _folder(source)
         state = row_file(folder / _STATE) if folder else Row()
-        return About.of(state, session="id", directory="workspace.working_dir", model="agent.llm.model")
+        return facts(self.name, state)
 
     def files(self, env: Mapping[str, str], home: Path) -> Iterable[Path]:
         own = chosen_folder(env.get("OPENHANDS_CONVERSATIONS_DIR"), home)
@@ -55,7 +45,7 @@ class OpenHands(Format):
 
 
 def _is_event(row: Row) -> bool:
-    return row.get("kind") in _KINDS and isinstance(row.get("id"), str) and "source" in row
+    return row.get("kind") in FORMAT.places.kinds and isinstance(row.get("id"), str) and "source" in row
 
 
 def _folder(source: Source) -> Path | None:

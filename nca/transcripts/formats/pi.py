@@ -13,7 +13,7 @@ from typing import Any
 from nca.messages import Message, Part, TextPart
 from nca.transcripts.formats import building as make
 from nca.transcripts.formats.parent_chain import Branches
-from nca.transcripts.formats.records import About, Format, Live, Reading, Record, Said
+from nca.transcripts.formats.records import About, Format, Live, Reading, Record, Said, facts
 from nca.transcripts.formats.row import Row
 from nca.transcripts.formats.source import Source
 
@@ -48,8 +48,7 @@ class _Reading(Reading):
         kind = row.get("type")
         if kind == "session":
             self._entries.append("")
-            given, parent = Row(row, version=row.name("version")), "parentSession branchedFrom"
-            yield About.of(given, session="id", directory="cwd", model="modelId", parent=parent, version="version")
+            yield facts("pi", Row(row, version=row.name("version")))
             return
         own_id = row.text("id")
         self.id, self.at = own_id or self.place, row.seconds("timestamp")

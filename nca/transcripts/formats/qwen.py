@@ -16,11 +16,9 @@ from nca.messages import Message, Part, TextPart
 from nca.transcripts.formats import building as make
 from nca.transcripts.formats.gemini import ACKNOWLEDGED, FAILED, read_parts, said_by, sent
 from nca.transcripts.formats.parent_chain import Branches
-from nca.transcripts.formats.records import About, Format, Live, Reading, Record
+from nca.transcripts.formats.records import About, Format, Live, Reading, Record, facts
 from nca.transcripts.formats.row import Row
 from nca.transcripts.formats.source import Source
-
-_KINDS = ("user", "assistant", "tool_result", "system")
 
 
 class Qwen(Format):
@@ -51,11 +49,11 @@ class _Reading(Reading):
 
     def record(self, row: Row) -> Iterator[Record]:
         self.id, self.at = row.text("uuid"), row.seconds("timestamp")
-        if not self.id or row.get("type") not in _KINDS:
+        if not self.id or row.get("type") not in FORMAT.places.kinds:
             yield self.unreadable("is a record without an id or a known type")
             return
         self._branches.add(self.id, row.text("parentUuid"))
-        yield About.of(row, session="sessionId", directory="cwd", version="version", model="model")
+        yield facts("qwen", row)
         payload = row.row("systemPayload")
         match row.get("subtype"):
             case "chat_compression":

@@ -1,7 +1,7 @@
 """What a reader of other agents' sessions yields, a session while it is read, and the places where agents keep them.
 
-A format is a row of formats.toml (name and places), how its files are known (`Format`), and a reading (`Reading`: what
-is odd about it).
+A format is a table of formats.toml (its name, and where things are), how its files are known (`Format`), and a reading
+(`Reading`: what is odd about it).
 """
 
 from __future__ import annotations
@@ -88,13 +88,6 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
     parent: str = ""
     version: str = ""
     at: float = 0.0
-
-    @classmethod
-    def of(cls, row: Row, *, at: str = "", **places: str) -> About:
-        """The facts at these places of an object: "model.name" is inside of another one, "id name" the first of two."""
-        times = (row.seconds(*place.split(".")) for place in at.split())
-        found = {fact: row.first(*place.split()) for fact, place in places.items()}
-        return msgspec.structs.replace(cls(at=next(filter(None, times), 0.0)), **found)
 
 
 class Unreadable(msgspec.Struct, frozen=True):
@@ -201,7 +194,7 @@ def tables_of(source: Source) -> Iterator[Tables]:
 
 
 class Places(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A row of formats.toml.
+    """A format's table in formats.toml.
 
     title       the agent's name, if it is not the format's
     module      the module of this package that holds the format, if it is not named as the format is; `module:NAME` for
@@ -209,7 +202,11 @@ class Places(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     variables   environment variables that name the agent's folder; the first that is set counts
     own_folder  that folder below the person's home, if none is set; `.local/share` is where XDG_DATA_HOME says
     mac_folder  one more below the home, if none is set
-    pattern     the sessions' files in these; "" if they are found in another way
+    patterns    the sessions' files in these; none if they are found in another way
+    kinds       of the records by which a file is known
+    added       how a text in the user's role begins that the program wrote
+    about       the places of the facts about a session in an object that has them: "model.name" is inside of another
+                one, "id name" the first of two that is not empty
     """
 
     title: str = ""
@@ -217,10 +214,21 @@ class Places(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     variables: tuple[str, ...] = ()
     own_folder: str = ""
     mac_folder: str = ""
-    pattern: str = ""
+    patterns: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
+    about: dict[str, str] = {}
 
 
 PLACES = msgspec.toml.decode(Path(__file__).with_name("formats.toml").read_bytes(), type=dict[str, Places])
+
+
+def facts(agent: str, row: Row) -> About:
+    """The facts about a session in an object, at the places of this format."""
+    places = PLACES[agent].about
+    times = (row.seconds(*place.split(".")) for place in places.get("at", "").split())
+    found = {fact: row.first(*place.split()) for fact, place in places.items() if fact != "at"}
+    return msgspec.structs.replace(About(at=next(filter(None, times), 0.0)), **found)
 
 
 class Format(ABC):
@@ -310,7 +318,8 @@ class Format(ABC):
         folders, places = [self.folder(env, home)], self.places
         if places.mac_folder and not any(map(env.get, places.variables)):
             folders.append(home / places.mac_folder)
-        return [path for folder in folders for path in sorted(folder.glob(places.pattern))] if places.pattern else []
+        found = (folder.glob(pattern) for folder in folders for pattern in places.patterns)
+        return [path for paths in found for path in sorted(paths)]
 
     def subagents(self, env: Mapping[str, str], home: Path) -> Iterable[Path]:
         """Files of subagents, if they have their own, without opening them. Each is read as a session; its
@@ -352,9 +361,9 @@ class DatabaseFormat(Format):
         """Whether a row is a session of the person's: a subagent's belongs to another session."""
         return not row.text(self.parent)
 
-    @abstractmethod
     def about_row(self, row: Row, source: Source) -> About:
         """The facts about the session of a row."""
+        return facts(self.name, row)
 
     @abstractmethod
     def messages(self, tables: Tables, row: Row) -> Iterable[Record]:

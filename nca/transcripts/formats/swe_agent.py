@@ -16,7 +16,7 @@ from nca.messages import Message, Usage
 from nca.shapes.responses import ResponsesItems
 from nca.shapes.shaped import as_chat_message
 from nca.transcripts.formats import building as make
-from nca.transcripts.formats.records import About, Format, Reading, Record, StoredSession
+from nca.transcripts.formats.records import About, Format, Reading, Record, StoredSession, facts
 from nca.transcripts.formats.row import Row, list_of, row_of
 from nca.transcripts.formats.source import Source
 from nca.wire import message_from_dict
@@ -46,9 +46,7 @@ class SweAgent(Format):
 
     def records(self, source: Source, key: str) -> Iterator[Record]:
         whole = row_of(source.value())
-        versions, config = "info.mini_version info.swe_agent_version", "info.config"
-        facts = {"directory": f"{config}.environment.cwd", "model": f"{config}.model.model_name", "version": versions}
-        yield About.of(whole, session="instance_id", title="environment", **facts)
+        yield facts(self.name, whole)
         rows = list_of(whole.get("history")) or list_of(whole.get("messages")) or list(_steps(whole))
         reading = _Reading()
         for number, row in enumerate(map(row_of, rows), 1):
