@@ -118,14 +118,14 @@ def read(session: Session) -> SessionCopy:
 def cut(copy: SessionCopy, at: int) -> SessionCopy:
     """The session up to message `at` and the results of its calls.
 
-    The view in force is the newest ancestor of the original's view that covers no later message. Undo and redo use the
-    remaining views. Raises StoreError if there is no such message.
+    It has the views that there were then: the one in force is the newest of the original's that was made before a later
+    message came. Undo and redo use the remaining views. Raises StoreError if there is no such message.
     """
     if not 1 <= at <= len(copy.entries):
         raise StoreError(f"There is no message {at}; the session has {len(copy.entries)}")
     while at < len(copy.entries) and copy.entries[at].message.role == "tool":
         at += 1
-    left = {view.number: view for view in copy.views if view.tail <= at + 1}
+    left = {view.number: view for view in copy.views if max(view.tail, view.since) <= at + 1}
     parents = {view.number: view.parent for view in copy.views}
 
     def nearest(number: int | None) -> int | None:
