@@ -13,7 +13,7 @@ from nca.agent.compaction_diff import CompactionDiff, Preview, compaction_diff, 
 from nca.agent.compactor import CompactionOutcome
 from nca.agent.context_notices import Exchange, last_exchange, unanswered
 from nca.agent.stats import ContextStats, stats_of
-from nca.agent.usage_breakdown import ContextItem, items_of
+from nca.agent.usage_breakdown import ContextItem, items_of, sizes_of
 from nca.agent.window import Window
 from nca.context.log import LogSoFar
 from nca.context.policy import Action
@@ -110,8 +110,8 @@ class Context:
         return -self._growth(manual_edits.collapsed(self._window, seqs))
 
     def pin_tokens(self, seq: int) -> int:
-        """The message's share of the pins' budget, in tokens."""
-        return self._window.meter.scaled(self._window.history.run_tokens(seq, seq))
+        """The message's share of the pins' budget, in tokens: its size in the list."""
+        return sizes_of(self._window, [seq])[seq]
 
     # Compaction
 
@@ -200,7 +200,8 @@ class Context:
     def pins(self) -> list[Pin]:
         """The pinned messages, oldest first."""
         history = self._window.history
-        return [Pin(seq, history.message(seq), self.pin_tokens(seq)) for seq in sorted(history.pins)]
+        sizes = sizes_of(self._window, sorted(history.pins)) if history.pins else {}
+        return [Pin(seq, history.message(seq), tokens) for seq, tokens in sizes.items()]
 
     @property
     def pins_budget_tokens(self) -> int:

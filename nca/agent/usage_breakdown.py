@@ -7,7 +7,7 @@ do kinds.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 
 from nca.agent.mentions import said_and_attached
@@ -101,7 +101,7 @@ def usage_breakdown_of(window: Window) -> UsageBreakdown:
         tuple(sorted(found.by_role(), key=lambda share: -share.tokens)),
         tuple(found.by_tool.most_common()),
         tuple(found.by_file.most_common()),
-        _repeated(window),
+        found.repeated(),
     )
 
 
@@ -126,6 +126,12 @@ def items_of(window: Window, collapsible: Container[int]) -> list[ContextItem]:
     """All that the model is shown of the log, in its order. `collapsible`: the numbers of messages that may become
     shorter."""
     return list(_Weighing(window).items(collapsible))
+
+
+def sizes_of(window: Window, seqs: Iterable[int]) -> dict[int, int]:
+    """What each message takes of the next request, as the list says it; of one that it does not show whole, what it
+    would take."""
+    return _Weighing(window).sizes(seqs)
 
 
 @dataclass(slots=True)
@@ -165,7 +171,12 @@ class _Weighing:
             self._take(item)
 
     def _scaled(self, raw: int) -> int:
-        return round(raw * self._talk / self._raw) if self._raw else 0
+        return round(raw * self._talk / self._raw) if self._raw else self._window.meter.scaled(raw)
+
+    def sizes(self, seqs: Iterable[int]) -> dict[int, int]:
+        whole = {one.seq: tokens for one, tokens in zip(self.shown, self._tokens, strict=True) if one.item is None}
+        history = self._history
+        return {seq: whole[seq] if seq in whole else self._scaled(history.run_tokens(seq, seq)) for seq in seqs}
 
     def items(self, collapsible: Container[int]) -> Iterator[ContextItem]:
         scores = importances(self._history.visible(), self._history.pins)
@@ -185,6 +196,17 @@ class _Weighing:
             kind = next((kind for kind, _ in shown.raw.most_common(1)), "conversation")
             can = shown.seq in collapsible
             yield ContextItem(label, tokens, str(shown.seq), score, reasons, kind, excerpt, item is None, can)
+
+    def repeated(self) -> tuple[RepeatedReads, ...]:
+        """The reads that the deduplicate stage would replace by pointers, by file."""
+        if not any(file_uses(self._history.visible())):
+            return ()
+        files: dict[str, tuple[list[int], int]] = {}
+        for one in superseded(Draft(self._history, self._window.meter)):
+            seqs, raw = files.get(one.path, ([], 0))
+            files[one.path] = ([*seqs, one.seq], raw + one.saved_raw)
+        found = [RepeatedReads(path, tuple(seqs), self._scaled(raw)) for path, (seqs, raw) in files.items()]
+        return tuple(sorted(found, key=lambda one: -one.tokens))
 
     def by_role(self) -> Iterator[RoleShare]:
         roles: dict[str, list[_Shown]] = {}
@@ -225,18 +247,6 @@ def _shown(window: Window) -> Iterator[_Shown]:
         else:
             message = history.shown(item) or Message("user", "", source="nca")
             yield _Shown(message, item_parts(history, item), item.seq if isinstance(item, Stub) else 0, item)
-
-
-def _repeated(window: Window) -> tuple[RepeatedReads, ...]:
-    """The reads that the deduplicate stage would replace by pointers, by file."""
-    if not any(file_uses(window.history.visible())):
-        return ()
-    files: dict[str, tuple[list[int], int]] = {}
-    for one in superseded(Draft(window.history, window.meter)):
-        seqs, raw = files.get(one.path, ([], 0))
-        files[one.path] = ([*seqs, one.seq], raw + one.saved_raw)
-    found = [RepeatedReads(path, tuple(seqs), window.meter.scaled(raw)) for path, (seqs, raw) in files.items()]
-    return tuple(sorted(found, key=lambda one: -one.tokens))
 
 
 def _path(call: ToolCall) -> str:

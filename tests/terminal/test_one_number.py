@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -11,8 +11,11 @@ import pytest
 
 from nca.events import ContextCompaction, ContextWarning, Event, RequestStarted
 from nca.humanize import percent, short_tokens
+from nca.messages import Message, Usage
+from nca.models.model import ModelRequest, Reply
 from nca.terminal.input.toolbar import toolbar
 from nca.terminal.prompt_reader import status_of
+from nca.testing.scripted import count_request_tokens
 from tests.terminal.stage import Stage, a_stage
 from tests.terminal.test_commands import LONG, SUMMARY
 
@@ -65,3 +68,21 @@ async def test_it_is_one_number_through_turns_compactions_and_changes_by_hand(
         for line in ("/context undo", "/context redo", "/config context.max_tokens 9000", "/context clear"):
             await stage.command(line)
             await check(stage)
+
+
+async def test_a_message_has_one_size_also_after_a_provider_reported_wrong_counts(tmp_path: Path) -> None:
+    def answers(factor: float) -> Callable[[ModelRequest], Reply]:
+        def answer(request: ModelRequest) -> Reply:
+            usage = Usage(round(count_request_tokens(request.messages, request.tools) * factor), 300)
+            return Reply(Message("assistant", LONG), usage)
+
+        return answer
+
+    with a_stage(tmp_path, [*[answers(1.2)] * 9, answers(2.6)], window_tokens=60_000) as stage:
+        context = stage.conversation.context
+        for number in range(10):
+            await stage.conversation.send(f"Question {number}. {LONG[:400]}")
+        sizes = {int(item.id): item.tokens for item in context.items()}
+        assert {seq: context.pin_tokens(seq) for seq in sizes} == sizes
+        context.pin(3)
+        assert [pin.tokens for pin in context.pins()] == [sizes[3]]

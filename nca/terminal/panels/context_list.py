@@ -43,6 +43,7 @@ class ContextList(ListPanel["ContextItem", Mapping[str, Change]]):
         self._see = see
         # Nothing changes while the list is open.
         self._frees = cache(lambda *seqs: context.collapse_tokens(seqs))
+        self._pin_takes = cache(context.pin_tokens)
         self._in_order = context.items()
         self._is_by_size = True
         self.rows = self._arranged()
@@ -167,10 +168,7 @@ class ContextList(ListPanel["ContextItem", Mapping[str, Change]]):
             return "It is already shown in full."
         if change in ("pin", "compact") and not item.id.isdecimal():
             return "Only messages can be pinned, or compacted from."
-        if (
-            change == "pin"
-            and self._pin_tokens + self._context.pin_tokens(int(item.id)) > self._context.pins_budget_tokens
-        ):
+        if change == "pin" and self._pin_tokens + self._pin_takes(int(item.id)) > self._context.pins_budget_tokens:
             return f"Pins have room for {self._context.pins_budget_tokens:,} tokens; {self._pin_tokens:,} are taken."
         return ""
 
@@ -186,7 +184,7 @@ class ContextList(ListPanel["ContextItem", Mapping[str, Change]]):
     @property
     def _pin_tokens(self) -> int:
         """Tokens of all pins, marked ones included."""
-        marked = (self._context.pin_tokens(int(wanted)) for wanted, change in self.marks.items() if change == "pin")
+        marked = (self._pin_takes(int(wanted)) for wanted, change in self.marks.items() if change == "pin")
         freed = (tokens for wanted, tokens in self._pinned.items() if self.marks.get(wanted) == "unpin")
         return sum(self._pinned.values()) + sum(marked) - sum(freed)
 
@@ -235,7 +233,7 @@ class ContextList(ListPanel["ContextItem", Mapping[str, Change]]):
         if item.id in self._pinned:
             choices.append("p unpin")
         elif item.id.isdecimal():
-            choices.append(f"p pin {self._context.pin_tokens(int(item.id)):,}")
+            choices.append(f"p pin {self._pin_takes(int(item.id)):,}")
         if item.id.isdecimal():
             choices.append(f"f compact from here −{self._from_here(item):,} at most")
         return " · ".join(choices)
