@@ -227,6 +227,7 @@ class Conversation:
             self.session.refuse_reader()
             await self._compactor.swap_in(text)
             await self._enter(said, attachments, beside)
+            self.session.set_model(self.model.facts.name)
             if self._has_own_tools:
                 self.files.recorder.start()
             asked = self._window.history.head
@@ -339,8 +340,7 @@ class Conversation:
         await self._compactor.close()
         self._parts.redactor.learn(secrets_of(self.loaded.settings))
         old = self._parts.models.replace_first(model)
-        if not self.session.is_read_only:
-            self.session.set_model(model.facts.name)
+        self.session.set_model(model.facts.name)
         self._notify()
         # Report now what is due in this model's window, not only after the next message.
         self._compactor.after_turn()

@@ -56,9 +56,12 @@ def list_sessions(
     elif sys.stdout.isatty():
         _print_table(shown, whose)
     else:
-        names = max(len(one_line(info.model)) for info in shown)
-        for info in shown:
-            model = f"{one_line(info.model):<{names}}"
+        from nca.transcripts.descriptions import model_in_words
+
+        models = [one_line(model_in_words(info)) for info in shown]
+        names = max(map(len, models))
+        for info, name in zip(shown, models, strict=True):
+            model = f"{name:<{names}}"
             pin = "*" if info.is_pinned else " "
             typer.echo(_row(info, pin=pin, model=model, by=begun_by(whose.get(info.id))))
     if len(infos) > len(shown):
@@ -161,13 +164,13 @@ def _compactions(session: Session) -> list[CompactionRecord]:
 
 def _print_session(session: Session) -> None:
     from nca.context.view import seqs
-    from nca.transcripts.descriptions import compaction_line, message_notes, summary_line
+    from nca.transcripts.descriptions import compaction_line, message_notes, model_in_words, summary_line
 
     info = session.info
     used = f"{local_time(info.created_at)} to {local_time(info.updated_at)}"
     typer.echo(f"session    {info.id}" + (f" ({one_line(info.name)})" if info.name else ""))
     typer.echo(f"directory  {one_line(info.directory)}")
-    typer.echo(f"model      {one_line(info.model)}")
+    typer.echo(f"model      {one_line(model_in_words(info))}")
     typer.echo(f"used       {used}, {counted(info.messages, 'message')}")
     pins, aside = session.views.pins(), dict.fromkeys(seqs(session.views.current().aside))
     for entry in session.log.entries():

@@ -61,6 +61,11 @@ class SessionInfo(msgspec.Struct, frozen=True):
     origin: Origin | None = None
     """The source of the import, if it is another agent's."""
 
+    @property
+    def is_as_imported(self) -> bool:
+        """Nobody went on with this session of another agent since its import: no model of nca answered in it."""
+        return self.origin is not None and self.messages <= self.origin.messages
+
 
 INFO = (
     "SELECT id, name, directory, model, created_at, updated_at,"
@@ -158,7 +163,9 @@ class Session(SessionAccess):
         self._update("name", as_name(name))
 
     def set_model(self, model: str) -> None:
-        self._update("model", clean_text(model))
+        """Note which model answers from now on. A reader changes nothing."""
+        if not self.is_read_only and self.info.model != (name := clean_text(model)):
+            self._update("model", name)
 
     def remember_model(self, typed: str) -> None:
         """Remember the model that the person chose, as it was typed; "" forgets it."""

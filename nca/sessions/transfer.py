@@ -152,7 +152,8 @@ def cut(copy: SessionCopy, at: int) -> SessionCopy:
 def as_fork(copy: SessionCopy, name: str = "") -> SessionCopy:
     """The copy as a session of its own, without usage."""
     name = name or (f"{copy.info.name} (fork)" if copy.info.name else "")
-    copy = copy.with_info(name=name, is_pinned=False, has_forks=False, origin=None)
+    model = "" if copy.info.is_as_imported else copy.info.model
+    copy = copy.with_info(name=name, model=model, is_pinned=False, has_forks=False, origin=None)
     return msgspec.structs.replace(copy, usage=())
 
 

@@ -8,8 +8,10 @@ from collections.abc import Collection, Mapping
 from nca.context.retention import kept_in_words
 from nca.context.view import Marker, Range, Stub, Summary, seqs
 from nca.messages import Entry, Message, Part, TextPart
+from nca.sessions.session import SessionInfo
 from nca.sessions.transfer import SessionCopy
 from nca.sessions.view_rows import PUTS_ASIDE, CompactionRecord
+from nca.transcripts.formats.records import PLACES
 
 
 def compactions(copy: SessionCopy) -> list[CompactionRecord]:
@@ -73,13 +75,21 @@ def session_facts(copy: SessionCopy) -> dict[str, str]:
     facts = {
         "Session": info.id,
         "Directory": info.directory,
-        "Model": info.model,
+        "Model": model_in_words(info),
         "Used": f"{utc_time(info.created_at)} to {utc_time(info.updated_at)}",
         "Messages": f"{len(copy.entries):,}",
         "Compactions": f"{len(compactions(copy)):,}",
         "Requests": requests if usages else "",
     }
     return {name: value for name, value in facts.items() if value}
+
+
+def model_in_words(info: SessionInfo) -> str:
+    """The model that answered last; of an import that nobody went on with, also in which agent that was."""
+    if info.origin is None or not info.is_as_imported:
+        return info.model
+    agent = PLACES[info.origin.agent].title if info.origin.agent in PLACES else ""
+    return " in ".join(filter(None, (info.model, agent or info.origin.agent)))
 
 
 def session_title(copy: SessionCopy) -> str:

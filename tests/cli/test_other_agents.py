@@ -43,6 +43,7 @@ def test_import_takes_it_whole_and_says_what_it_could_not_read(tmp_path: Path) -
     assert "1 part could not be read: line 8 is not JSON" in done.stderr
     shown = nca("sessions", "show", done.stdout.strip(), home=tmp_path).stdout
     assert "directory  /work" in shown
+    assert "model      claude-opus-4-5 in Claude Code" in shown
     assert "The bug was fixed." in shown
     found = nca("sessions", "search", "walrus", home=tmp_path).stdout
     assert "walrus" in found

@@ -10,13 +10,18 @@ from typing import Any
 import msgspec
 import pytest
 
+from nca.agent.conversation import Conversation
+from nca.config.loaded import defaults
 from nca.context.history import History
 from nca.context.request import resolve
 from nca.errors import SessionLocked
 from nca.messages import Message
+from nca.models.catalog import ModelFacts
 from nca.sessions import Store
 from nca.sessions.session import SessionInfo
+from nca.testing.scripted import ScriptedModel
 from nca.transcripts.conversation_file import Imported, import_stored, with_origin
+from nca.transcripts.descriptions import model_in_words
 from nca.transcripts.formats.assemble import assemble
 from nca.transcripts.formats.claude_code import FORMAT
 from nca.transcripts.formats.cline import FORMAT as CLINE
@@ -64,6 +69,20 @@ def test_it_is_imported_once_and_knows_where_it_comes_from(store: Store, file: P
     again = read_session(to_json(store.copy_of(first.info.id)), "x", directory="/")
     assert again.info.origin == origin
     assert store.fork(first.info.id).origin is None
+
+
+async def test_its_model_is_called_the_other_agents_until_nca_answers(store: Store, file: Path, tmp_path: Path) -> None:
+    info = imported(store, file, *START).info
+    assert model_in_words(info) == "claude-opus-4-5 in Claude Code"
+    assert model_in_words(store.find(store.fork(info.id).id)) == ""
+    facts = ModelFacts("scripted/model", "scripted", 20_000)
+    conversation = Conversation.open(
+        defaults(), store=store, model=ScriptedModel(["Yes."], facts=facts), directory=tmp_path, session=info.id
+    )
+    assert model_in_words(store.find(info.id)) == "claude-opus-4-5 in Claude Code"
+    await conversation.send("And?")
+    assert model_in_words(store.find(info.id)) == "scripted/model"
+    await conversation.close()
 
 
 def test_what_was_added_since_is_appended_with_its_compactions(store: Store, file: Path) -> None:

@@ -21,6 +21,7 @@ from nca.terminal.panels.list_panel import Line, ListPanel, wrapped
 from nca.terminal.panels.session_loader import SessionLoader
 from nca.terminal.render.sanitize import one_line, to_terminal
 from nca.terminal.render.sessions import begun_by, end_of, place, short_id, title
+from nca.transcripts.descriptions import model_in_words
 
 _FACT_LINES = 2
 _PREVIEW_LINES = _FACT_LINES + 4
@@ -147,7 +148,7 @@ class SessionList(ListPanel[SessionInfo, SessionInfo]):
             # When it began is not known before it is read.
             at = "last used"
         else:
-            model = [one_line(info.model, 60)] if info.model else []
+            model = list(filter(None, [one_line(model_in_words(info), 60)]))
             facts = [short_id(info.id), *model, counted(info.messages, "message")]
             at = "began"
         facts += [byte_size(preview.size_bytes)] if preview else []
