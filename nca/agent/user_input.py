@@ -28,6 +28,8 @@ from nca.tools.files.reading_rules import FilesRead
 from nca.tools.mcp.servers import Servers
 from nca.words import Source, Words, merged, text_of, words
 
+CUT_SHORT = "Your last answer was cut short. The person has seen as much of it as you see here."
+
 
 class TaskInput:
     """The input of a subtask: nobody types ahead, but a hook may have it continue."""
@@ -184,7 +186,8 @@ class UserInput:
         tokens = self.window.meter.scaled(message_tokens(message))
         if self.window.context.fit == "refuse" and tokens > measured.budget.budget_tokens:
             raise too_large(tokens, measured.budget)
-        self.window.append(with_reminders(message, self._due_reminders(measured)))
+        cut = (CUT_SHORT,) if last is not None and last.message.is_interrupted else ()
+        self.window.append(with_reminders(message, (*cut, *self._due_reminders(measured))))
         self.forget_waiting()
         self._say_attached(message)
 

@@ -9,6 +9,7 @@ import pytest
 
 from nca.agent.conversation import Conversation
 from nca.agent.turn import PARTIAL_BYTES
+from nca.agent.user_input import CUT_SHORT
 from nca.config.loaded import defaults
 from nca.errors import ProviderFailure
 from nca.events import Event, Notice, TextDelta
@@ -123,3 +124,27 @@ async def test_an_answer_that_breaks_off_goes_on_once(
         assert finished.text == text
         assert roles == ["user", "assistant", "user", "assistant"]
         assert any(isinstance(event, Notice) and "asked to continue" in event.message for event in heard)
+
+
+async def test_the_model_is_told_once_that_its_answer_was_cut_short(tmp_path: Path) -> None:
+    model = StalledModel()
+    with Store.open(tmp_path / "s.db") as store:
+        conversation = opened(store, tmp_path, model)
+        turn = asyncio.create_task(conversation.send("Is it?"))
+        while conversation.session.log.partial() is None:
+            await asyncio.sleep(0.01)
+        turn.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await turn
+        scripted = ScriptedModel(["No.", "Yes."], facts=FACTS)
+        await conversation.close()
+        session = conversation.session.info.id
+        again = Conversation.open(defaults(), store=store, model=scripted, directory=tmp_path, session=session)
+        await again.send("Then what?")
+        await again.send("And now?")
+        await again.close()
+    asked = [
+        [str(one["content"]) for one in request.messages if one["role"] == "user"] for request in scripted.requests
+    ]
+    assert [CUT_SHORT in text for text in asked[0]] == [False, True]
+    assert [CUT_SHORT in text for text in asked[1]] == [False, True, False], "it stays where it was said"
