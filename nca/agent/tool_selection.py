@@ -15,6 +15,7 @@ from nca.agent.state import SessionState
 from nca.config.document import shown_name
 from nca.config.loaded import LoadedSettings
 from nca.config.paths import data_dir, user_config_file
+from nca.config.tables import OWN_TOOLS, TOOLS
 from nca.context.budget import Budget
 from nca.context.file_reads import NOT_RUN
 from nca.context.parts import split
@@ -35,9 +36,7 @@ _CHARS_PER_TOKEN = 3
 
 
 _SIMPLE = frozenset({"read_file", "edit_file", "write_file", "grep", "shell"})
-_NOT_SIMPLE = frozenset({"glob", "list_directory", "fetch_url", "job", "todo", "recall", "skill", "task", "compact"})
-"""nca's own tools: those that a small model is offered, without flags and lists, and those that it is not."""
-OWN_TOOLS = _SIMPLE | _NOT_SIMPLE
+"""Those of nca's own tools that a small model is offered, without flags and lists."""
 
 
 def own_toolbox(
@@ -90,7 +89,7 @@ def offered(toolbox: Toolbox, facts: ModelFacts, budget: Budget, off: Collection
         by_server.setdefault(server_of(tool.name), {})[tool.name] = size
     room = budget.budget_tokens // OUTSIDE_SHARE_OF_BUDGET * _CHARS_PER_TOKEN
     left_out = _without_room(list(by_server.values()), room)
-    left_out |= {*off, *(_NOT_SIMPLE if facts.is_small else ())}
+    left_out |= {*off, *(OWN_TOOLS - _SIMPLE if facts.is_small else ())}
     chosen = {name: one for name, one in definitions.items() if name not in left_out}
     if "shell" in chosen and "job" not in chosen:
         # A job that nobody can ask about later is not begun.
@@ -108,10 +107,12 @@ def check_names(loaded: LoadedSettings, own: Collection[str] = ()) -> None:
     named = {"tools.off": settings.tools.off} | {
         f"permissions.{key}": [rule.tool for rule in found if not rule.origin] for key, found in rules.items()
     }
+    named["hooks"] = [one for hook in settings.hooks for one in hook.without_a_tool(names)]
     for key, found in named.items():
         for one in found:
             if not one.startswith("mcp__") and not any(fnmatchcase(name, one) for name in names):
-                near = difflib.get_close_matches(one.lower()[:80], names, n=1)
+                near = difflib.get_close_matches(one[:80], TOOLS, n=1)
+                near += difflib.get_close_matches(one.lower()[:80], sorted(names), n=1)
                 hint = f"Did you mean {near[0]}?" if near else f"Valid: {', '.join(sorted(names))}, mcp__SERVER__TOOL."
                 where = f"{loaded.origin(key)}: " if loaded.origin(key) else ""
                 raise ConfigError(f"{where}{key}: there is no tool {shown_name(one)}.", advice=hint)

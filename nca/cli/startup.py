@@ -105,8 +105,8 @@ def rules_of(lines: Sequence[str] | None) -> list[PermissionRule]:
     """
     if not lines:
         return []
-    from nca.agent.tool_selection import OWN_TOOLS
     from nca.config.rule_line import rules_of_line
+    from nca.config.tables import OWN_TOOLS
 
     return [rule for line in lines for rule in rules_of_line(line, OWN_TOOLS)]
 

@@ -75,6 +75,8 @@ _WITHOUT = frozenset(
     | {"listmcpresourcestool", "readmcpresourcetool", "enterworktree", "exitworktree"}
 )
 """Tools that nca does not have: whatever a rule denies of them, nca cannot do."""
+ONLY_THEIRS = frozenset({*_TOOLS, *_WITHOUT} - {name.lower() for name in TOOLS})
+"""Names of Claude Code's, in small letters, that are no tool of nca's by themselves."""
 _ANY = ("", "*", "**", ":*")
 _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
 _MOST_EXPANSIONS = 100

@@ -166,6 +166,9 @@ def _table(event: str, matcher: Any, entry: Any) -> dict[str, Any]:
         "background": entry.get("async") is True,
     }
     try:
-        return read_row(Hook, table, "").plain()
+        hook = read_row(Hook, table, "")
+        if unknown := hook.without_a_tool():
+            raise ValueError(f"there is no tool {shown_name(unknown[0])}")
+        return hook.plain()
     except InvalidValue as invalid:
         raise ValueError(str(invalid).strip(" :.")) from None

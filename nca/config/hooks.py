@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from nca.config import value_types as types
-from nca.config.claude_permissions import restricting
+from nca.config.claude_permissions import ONLY_THEIRS, restricting
 from nca.config.document import shown_name
-from nca.config.tables import PermissionRule, Row, tables
+from nca.config.tables import OWN_TOOLS, TOOLS, PermissionRule, Row, tables
 from nca.config.value_types import ValueType, setting
 
 TOOL_EVENTS = ("PreToolUse", "PostToolUse", "PostToolUseFailure")
@@ -87,12 +87,29 @@ class Hook(Row):
         usual = _PROMPT_SECONDS if self.prompt else _TIMEOUTS.get(self.event, _TIMEOUT_SECONDS)
         return self.timeout_seconds or usual
 
+    def without_a_tool(self, tools: Collection[str] = OWN_TOOLS) -> list[str]:
+        """The names in its matcher, if no tool has one of them: then it never runs.
+
+        Tools of MCP servers are not known here, so a pattern may mean one. What only Claude Code has is no mistake.
+        """
+        names = self._names if self.event in TOOL_EVENTS else []
+        known = (
+            name in tools or name in TOOLS or name.lower() in ONLY_THEIRS or name.startswith("mcp__") for name in names
+        )
+        return [] if any(known) else names
+
+    @property
+    def _names(self) -> list[str]:
+        """The names that the matcher lists; none if it is for all, or a pattern."""
+        is_list = self.matcher.strip() not in ("", "*") and _NAMES.fullmatch(self.matcher)
+        return [part.strip() for part in re.split(r"[|,]", self.matcher)] if is_list else []
+
     def matches(self, names: Collection[str]) -> bool:
         """Whether it runs for what has these names. Anything but names and separators is a pattern, found anywhere."""
         if self.matcher.strip() in ("", "*"):
             return True
-        if _NAMES.fullmatch(self.matcher):
-            return not set(names).isdisjoint(part.strip() for part in re.split(r"[|,]", self.matcher))
+        if self._names:
+            return not set(names).isdisjoint(self._names)
         return any(re.search(self.matcher, name) for name in names)
 
 

@@ -60,6 +60,8 @@ TOOLS: Mapping[str, str] = {
     "Skill": "skill",
 }
 """nca's tools by Claude Code's names for them."""
+OWN_TOOLS = frozenset({*TOOLS.values(), "job", "recall", "compact"})
+"""All tools of nca's own."""
 
 
 class Injection(Row):

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from nca.agent.tool_selection import check_names
 from nca.config.hooks import Hook
 from nca.config.layers import load
 from nca.config.loaded import LoadedSettings, defaults
@@ -149,6 +150,42 @@ def test_what_cannot_run_is_a_note(place: Place) -> None:
     assert said.count("a hook for Stop does not run") == 3
     assert "a hook for SessionEnd does not run: prompt is for UserPromptSubmit, PreToolUse" in said
     assert "hooks for TeammateIdle do not run" in said
+
+
+@pytest.mark.parametrize("matcher", ["Bsh", "bash", "Wirte|Edti", "mcp_git_push"])
+def test_a_matcher_that_names_no_tool_is_told(place: Place, matcher: str) -> None:
+    """Such a guard never ran, in silence."""
+    row = {"event": "PreToolUse", "matcher": matcher, "command": "x"}
+    said = f"the test: hooks: there is no tool {matcher.partition('|')[0]}."
+    with pytest.raises(ConfigError, match=said):
+        check_names(defaults().with_value("hooks", [row], "the test"))
+    place.claude(place.project, on("PreToolUse", GUARD, matcher=matcher))
+    loaded = place.load()
+    assert loaded.settings.hooks == ()
+    assert any("a hook for PreToolUse does not run: there is no tool" in note for note in loaded.notes)
+
+
+@pytest.mark.parametrize(
+    ("event", "matcher"),
+    [
+        ("PreToolUse", "Write|Edit|MultiEdit"),
+        ("PreToolUse", "NotebookEdit, WebSearch"),
+        ("PostToolUse", "edit_file|Wirte"),
+        ("PreToolUse", "mcp__git__push"),
+        ("PreToolUse", "_write$"),
+        ("PreToolUse", "job"),
+        ("SubagentStop", "reviewer"),
+        ("PreToolUse", "of_the_program"),
+    ],
+)
+def test_a_matcher_that_may_name_a_tool_is_left_alone(place: Place, event: str, matcher: str) -> None:
+    row = {"event": event, "matcher": matcher, "command": "x"}
+    check_names(defaults().with_value("hooks", [row], "the test"), ["of_the_program"])
+    if matcher != "of_the_program":
+        place.claude(place.project, on(event, GUARD, matcher=matcher))
+        loaded = place.load()
+        assert [hook.matcher for hook in loaded.settings.hooks] == [matcher]
+        check_names(loaded)
 
 
 def test_a_condition_is_a_rule_about_calls(place: Place) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from nca.agent.tool_selection import OWN_TOOLS
 from nca.config.rule_line import rules_of_line
+from nca.config.tables import OWN_TOOLS
 from nca.errors import UsageError
 
 
