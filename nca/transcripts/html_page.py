@@ -65,7 +65,10 @@ def _page(copy: SessionCopy) -> Iterator[str]:
     if chart := timeline(copy):
         yield f"<figure>{chart}</figure>"
     if compactions:
-        rows = [_compaction_row(record) for _, record in compactions]
+        rows = [
+            f'<li><a href="#c{one.view_after}">c{one.view_after}</a> {html_escaped(describe.compaction_line(one))}</li>'
+            for _, one in compactions
+        ]
         listed = f"<ul>\n{chr(10).join(rows)}\n</ul>"
         yield listed if len(rows) <= _LISTED else _folded(f"{len(rows):,} compactions", listed)
     yield "<main>"
@@ -74,11 +77,6 @@ def _page(copy: SessionCopy) -> Iterator[str]:
     if copy.usage:
         yield from _usage(copy)
     yield "</body>\n</html>"
-
-
-def _compaction_row(record: CompactionRecord) -> str:
-    number = f"c{record.view_after}"
-    return f'<li><a href="#{number}">{number}</a> {html_escaped(describe.compaction_line(record))}</li>'
 
 
 class _Log:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from itertools import groupby
 from typing import Any, Literal, TypeGuard
 
 import msgspec
@@ -244,45 +245,43 @@ def user_messages(
     said   makes the message of parts that are not a result
     """
     found: list[Message] = []
-    parts: list[Part] = []
-    for block in blocks:
-        answered = block.text("tool_use_id")
-        if block.get("type") != "tool_result" or not answered:
-            parts.append(part_of(block))
-            continue
-        if parts:
-            found.append(said(parts))
-            parts = []
-        given, is_error = block.get("content"), bool(block.get("is_error"))
-        content = text_of(given) if isinstance(given, str) else tuple(map(part_of, blocks_of(given)))
-        shown = content if has_content(content) else ""
-        found.append(as_chat_message(tool_result(answered, names.get(answered), shown, is_error=is_error)))
-    if parts:
-        found.append(said(parts))
+    for answered, run in groupby(blocks, _answered):
+        given = list(run)
+        found += [_result(answered, names, one) for one in given] if answered else [said([*map(part_of, given)])]
     return found
+
+
+def _answered(block: Row) -> str:
+    """The id of the call whose result a block is; "" for another block."""
+    return block.text("tool_use_id") if block.get("type") == "tool_result" else ""
+
+
+def _result(answered: str, names: Mapping[str, str], block: Row) -> Message:
+    given, is_error = block.get("content"), bool(block.get("is_error"))
+    content = text_of(given) if isinstance(given, str) else tuple(map(part_of, blocks_of(given)))
+    shown = content if has_content(content) else ""
+    return as_chat_message(tool_result(answered, names.get(answered), shown, is_error=is_error))
 
 
 def answer_message(blocks: Iterable[Row], model: str) -> Message:
     """An answer: its text, calls, and thoughts with their signatures."""
-    parts: list[Part] = []
-    calls: list[ToolCall] = []
-    thoughts: list[Row] = []
+    found, thoughts = Blocks(), list[Row]()
     for block in blocks:
-        kind = block.get("type")
-        if kind == "tool_use" and (call := tool_call(block.get("id"), block.get("name"), block.get("input"))):
-            calls.append(call)
-        elif kind in _THOUGHTS:
+        if block.get("type") in _THOUGHTS:
             thoughts.append(block)
-        else:
-            parts.append(part_of(block))
+            continue
+        is_call = block.get("type") == "tool_use"
+        call = tool_call(block.get("id"), block.get("name"), block.get("input")) if is_call else None
+        found.add(call or part_of(block))
+    parts, calls = tuple(found.content), tuple(found.calls)
     if not thoughts:
-        return as_chat_message(Message("assistant", tuple(parts) or None, tuple(calls)))
+        return as_chat_message(Message("assistant", parts or None, calls))
     reasoning = "\n\n".join(text for thought in thoughts if (text := thought.text("thinking")))
     if not parts and not calls:
         # It was stopped while it thought: nothing was said, and nothing of it is sent again.
         return Message("assistant", reasoning=clean_text(reasoning))
     signed = [dict(thought) for thought in thoughts if thought.get("signature") or thought.get("data")]
-    message = as_chat_message(Message("assistant", tuple(parts) or None, tuple(calls)))
+    message = as_chat_message(Message("assistant", parts or None, calls))
     extra = {SIGNED_THOUGHTS: signed} if signed else {}
     return msgspec.structs.replace(
         message, reasoning="" if signed else reasoning, extra=extra, made_by=clean_text(model) if extra else ""

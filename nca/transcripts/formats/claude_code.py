@@ -135,7 +135,8 @@ class Rows(Reading):
     def record(self, row: Row) -> Iterator[Record]:
         kind = row.get("type")
         if kind in ("summary", "custom-title", "ai-title"):
-            self._take_title(row)
+            if title := row.first("aiTitle", "customTitle", "summary"):
+                self._titles.append((title, row.text("leafUuid")))
             return
         is_aside = bool(row.get("isSidechain"))
         self.id, self.at = row.text("uuid"), row.seconds("timestamp")
@@ -161,11 +162,9 @@ class Rows(Reading):
     def ended(self) -> Iterator[Record]:
         if not self._has_begun and self._are_aside():
             # The file is that of a subagent.
-            for one in self._waiting:
-                if isinstance(one, _Answer):
-                    one.is_aside = False
             self._waiting = [
-                msgspec.structs.replace(one, is_aside=False) if isinstance(one, Said) else one for one in self._waiting
+                one if isinstance(one, _Boundary) else msgspec.structs.replace(one, is_aside=False)
+                for one in self._waiting
             ]
         yield from self._handed_out()
         ids, breaks = self._live()
@@ -206,11 +205,6 @@ class Rows(Reading):
                 yield msgspec.structs.replace(one.record, kept=kept)
         self._waiting.clear()
         self._answers.clear()
-
-    def _take_title(self, row: Row) -> None:
-        for key in ("summary", "customTitle", "aiTitle"):
-            if title := text_of(row.get(key)):
-                self._titles.append((title, row.text("leafUuid")))
 
     def _link(self, row: Row, *, is_aside: bool) -> bool:
         """Note the place of a record in the chain; False if the record is there already."""

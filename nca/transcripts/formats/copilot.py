@@ -81,7 +81,9 @@ class _Reading(Reading):
             case "system.notification":
                 message = make.person(data.text("content"), "nca")
             case "user.message":
-                message = self._asked_by(data, "nca" if agent or data.get("source") else "typed")
+                source: Author = "nca" if agent or data.get("source") else "typed"
+                said = make.text_by(source, data.text("content"))
+                message = make.person(make.joined([said, *self._media(data.get("attachments"))]))
                 if message is not None and message.source != "nca":
                     self._asked.append(self.id)
             case "assistant.message":
@@ -108,10 +110,6 @@ class _Reading(Reading):
         if text and self._prompts.get(agent) != text:
             self._prompts[agent] = text
             yield from self.said(Message("system", text), is_aside=True)
-
-    def _asked_by(self, data: Row, source: Author) -> Message | None:
-        parts: list[Part | None] = [make.text_by(source, data.text("content"))]
-        return make.person(make.joined([*parts, *self._media(data.get("attachments"))]))
 
     def _result(self, data: Row, agent: str) -> Message | None:
         """The result of a call, or the output of a command that the person ran, as the model was sent it."""

@@ -1,4 +1,4 @@
-"""Read the sessions of goose and Crush: databases in which each message is a row with a JSON list of its parts.
+"""Formats of SQLite databases; the sessions of goose and Crush, in which a message is a row with a JSON list of parts.
 
 When goose compacts, earlier messages stay and are marked as not for the model; the summary, and a message that tells
 the model of it, are marked as not for the person (block/goose, crates/goose/src/context_mgmt, conversation/message.rs).
@@ -11,17 +11,101 @@ from which Crush comes, has the same tables
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
+from nca.errors import InvalidMessages
 from nca.messages import Message, Part, TextPart, ToolCall
+from nca.sessions.foreign_rows import MAGIC, ForeignDatabase, foreign_database, foreign_tables
 from nca.transcripts.formats import building as make
-from nca.transcripts.formats.records import About, DatabaseFormat, Live, Reading, Record, Tables, facts
+from nca.transcripts.formats.records import About, Format, Live, Reading, Record, StoredSession, facts
 from nca.transcripts.formats.row import Row, list_of, parsed, row_of, rows_of, texts_of
 from nca.transcripts.formats.source import Source, chosen_folder, data_folder, folders_above, row_file
 from nca.words import Source as Author
+
+
+class Tables:
+    """The tables of a database of another program."""
+
+    def __init__(self, database: ForeignDatabase) -> None:
+        self._database = database
+
+    def rows(
+        self, table: str, order: Sequence[str] = ("id",), *, columns: Sequence[str] = (), **where: Any
+    ) -> Iterator[Row]:
+        """As `ForeignDatabase.rows`."""
+        return map(Row, self._database.rows(table, where, columns=columns, order=order))
+
+    def one(self, table: str, **where: Any) -> Row:
+        """An empty one if there is none."""
+        return next(self.rows(table, **where), Row())
+
+
+@contextmanager
+def tables_of(source: Source) -> Iterator[Tables]:
+    """The tables of a file that is a database. Raises as `foreign_database` does."""
+    assert source.path is not None  # no bytes are known as a database
+    with foreign_database(source.path) as database:
+        yield Tables(database)
+
+
+class DatabaseFormat(Format):
+    """A format of SQLite databases with many sessions, each a row of a table.
+
+    columns  the tables, and the columns that tell the format
+    table    the table of sessions, in the order of `order`
+    parent   its column that names the session of a subagent's
+    """
+
+    columns: ClassVar[Mapping[str, Sequence[str]]]
+    table = "sessions"
+    order: tuple[str, ...] = ("created_at", "id")
+    parent = "parent_session_id"
+
+    def knows(self, source: Source) -> bool:
+        return is_database_with(source, **self.columns)
+
+    def is_own(self, row: Row) -> bool:
+        """Whether a row is a session of the person's: a subagent's belongs to another session."""
+        return not row.text(self.parent)
+
+    def about_row(self, row: Row, source: Source) -> About:
+        """The facts about the session of a row."""
+        return facts(self.name, row)
+
+    @abstractmethod
+    def messages(self, tables: Tables, row: Row) -> Iterable[Record]:
+        """The records of the session of a row."""
+
+    def sessions(self, source: Source) -> Iterable[StoredSession]:
+        with tables_of(source) as tables:
+            for row in filter(self.is_own, tables.rows(self.table, self.order)):
+                about, key, path = self.about_row(row, source), row.name("id"), source.path or Path()
+                directory, title = about.directory, about.title
+                yield StoredSession(agent=self.name, path=path, key=key, directory=directory, title=title, at=about.at)
+
+    def records(self, source: Source, key: str) -> Iterable[Record]:
+        key = key or self.newest_key(source)
+        with tables_of(source) as tables:
+            row = tables.one(self.table, id=key) or Row(id=key)
+            yield self.about_row(row, source)
+            yield from self.messages(tables, row)
+
+
+def is_database_with(source: Source, **tables: Sequence[str]) -> bool:
+    """Whether the file is a SQLite database with these tables and columns. Never raises."""
+    try:
+        if source.path is None or not source.head.startswith(MAGIC):
+            return False
+        found = foreign_tables(source.path)
+        return all(table in found and set(columns) <= set(found[table]) for table, columns in tables.items())
+    except InvalidMessages:
+        return False
+
 
 _NOT_THE_PERSONS = ("sub_agent", "hidden")
 _COMPACTED = "Your context was compacted"

@@ -7,24 +7,15 @@ their parent, the newest message of each thread, and a turn for each request (si
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from nca.messages import Message, Part, TextPart, Usage, user_message
+from nca.messages import Message, Part, TextPart, ToolCall, Usage, user_message
 from nca.shapes.shaped import as_file
 from nca.transcripts.formats import building as make
-from nca.transcripts.formats.records import (
-    About,
-    Format,
-    Live,
-    Reading,
-    Record,
-    StoredSession,
-    Tables,
-    is_database_with,
-    tables_of,
-)
+from nca.transcripts.formats.databases import Tables, is_database_with, tables_of
+from nca.transcripts.formats.records import About, Format, Live, Reading, Record, StoredSession
 from nca.transcripts.formats.row import Row, parsed, row_of, text_of
 from nca.transcripts.formats.source import Source
 from nca.words import Span, Words, merged
@@ -108,11 +99,7 @@ class _Conversation(_Schema):
             self._system = system
             yield Message("system", system)
         for result in self._tables.rows("tool_results", response_id=response):
-            beside = self._attachments("tool_results_attachments", tool_result_id=result.get("id"))
-            output = TextPart(result.first("output", "exception"))
-            is_error = bool(result.text("exception"))
-            call_id = result.get("tool_call_id") or f"{result.get('name')}"
-            yield make.tool_result(call_id, result.get("name"), make.joined([output, *beside]), is_error=is_error)
+            yield _result(result, self._attachments("tool_results_attachments", tool_result_id=result.get("id")))
         files = [
             make.attached(one.text("source") or "fragment", text)
             for one in self._fragments("prompt_fragments", response)
@@ -122,10 +109,7 @@ class _Conversation(_Schema):
         yield make.person(make.joined([*files, TextPart(row.text("prompt")), *beside]))
 
     def _answered(self, row: Row, response: str) -> Message | None:
-        calls = [
-            make.tool_call(one.get("tool_call_id") or f"{one.get('name')}", one.get("name"), one.get("arguments"))
-            for one in self._tables.rows("tool_calls", response_id=response)
-        ]
+        calls = map(_call, self._tables.rows("tool_calls", response_id=response))
         return make.answer([TextPart(row.text("response"))], calls, row.text("reasoning"))
 
     def _with_fragments(self, table: str, response: str, text: str) -> str:
@@ -182,16 +166,12 @@ class _Thread(_Schema):
         for part in self._tables.rows("parts", ("position",), message_hash=self.id):
             payload = row_of(parsed(part.get("payload")))
             kind, text = part.get("type"), part.text("text")
-            call_id = payload.get("tool_call_id") or payload.get("name")
             if payload.get("server_executed") is True:
                 found.add(as_file(text_of(kind), payload, "parts"))
             elif kind == "tool_call":
-                found.add(make.tool_call(call_id, payload.get("name"), payload.get("arguments")))
+                found.add(_call(payload))
             elif kind == "tool_result":
-                output = TextPart(payload.first("output", "exception"))
-                beside = [self._attachment(one.get("id")) for one in payload.rows("attachments")]
-                is_error = bool(payload.get("exception"))
-                yield make.tool_result(call_id, payload.get("name"), make.joined([output, *beside]), is_error=is_error)
+                yield _result(payload, [self._attachment(one.get("id")) for one in payload.rows("attachments")])
             elif kind == "reasoning":
                 found.thoughts.append(text or text_of_words(self._words(payload)))
             elif kind == "attachment":
@@ -218,6 +198,17 @@ class _Thread(_Schema):
                 found.append(Span(row.text("content"), "attached"))
             found.append(Span(piece.text("literal"), "foreign"))
         return merged(tuple(found))
+
+
+def _call(row: Row) -> ToolCall | None:
+    """A call without an id has its tool's name as one."""
+    return make.tool_call(row.get("tool_call_id") or row.get("name"), row.get("name"), row.get("arguments"))
+
+
+def _result(row: Row, beside: Sequence[Part | None]) -> Message:
+    content = make.joined([TextPart(row.first("output", "exception")), *beside])
+    call_id, is_error = row.get("tool_call_id") or row.get("name"), bool(row.get("exception"))
+    return make.tool_result(call_id, row.get("name"), content, is_error=is_error)
 
 
 def _usage(row: Row) -> Usage | None:

@@ -15,7 +15,8 @@ from typing import Any, ClassVar
 from nca.messages import Message, Part, TextPart, Usage
 from nca.sessions.foreign_rows import MAGIC
 from nca.transcripts.formats import building as make
-from nca.transcripts.formats.records import DatabaseFormat, Live, Reading, Record, StoredSession, Tables, facts
+from nca.transcripts.formats.databases import DatabaseFormat, Tables
+from nca.transcripts.formats.records import Live, Reading, Record, StoredSession, facts
 from nca.transcripts.formats.row import Row, parsed, row_of, text_of, texts_of
 from nca.transcripts.formats.source import Source, data_folder, json_file
 

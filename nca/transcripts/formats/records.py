@@ -7,16 +7,15 @@ A format is a table of formats.toml (its name, and where things are), how its fi
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import msgspec
 
 from nca.errors import InvalidMessages
 from nca.messages import Message, Usage
-from nca.sessions.foreign_rows import MAGIC, ForeignDatabase, foreign_database, foreign_tables
 from nca.transcripts.formats.row import Row
 from nca.transcripts.formats.source import BadLine, Source, chosen_folder, data_folder
 
@@ -168,31 +167,6 @@ class StoredSession(msgspec.Struct, frozen=True, kw_only=True):
 _TITLE_CHARS = 120
 
 
-class Tables:
-    """The tables of a database of another program."""
-
-    def __init__(self, database: ForeignDatabase) -> None:
-        self._database = database
-
-    def rows(
-        self, table: str, order: Sequence[str] = ("id",), *, columns: Sequence[str] = (), **where: Any
-    ) -> Iterator[Row]:
-        """As `ForeignDatabase.rows`."""
-        return map(Row, self._database.rows(table, where, columns=columns, order=order))
-
-    def one(self, table: str, **where: Any) -> Row:
-        """An empty one if there is none."""
-        return next(self.rows(table, **where), Row())
-
-
-@contextmanager
-def tables_of(source: Source) -> Iterator[Tables]:
-    """The tables of a file that is a database. Raises as `foreign_database` does."""
-    assert source.path is not None  # no bytes are known as a database
-    with foreign_database(source.path) as database:
-        yield Tables(database)
-
-
 class Places(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A format's table in formats.toml.
 
@@ -339,57 +313,3 @@ def _completed(said: Said, names: dict[str, str]) -> Said:
     if message.role == "tool" and not message.name:
         message = msgspec.structs.replace(message, name=names.get(message.tool_call_id, ""))
     return msgspec.structs.replace(said, message=message, model="", usage=None)
-
-
-class DatabaseFormat(Format):
-    """A format of SQLite databases with many sessions, each a row of a table.
-
-    columns  the tables, and the columns that tell the format
-    table    the table of sessions, in the order of `order`
-    parent   its column that names the session of a subagent's
-    """
-
-    columns: ClassVar[Mapping[str, Sequence[str]]]
-    table = "sessions"
-    order: tuple[str, ...] = ("created_at", "id")
-    parent = "parent_session_id"
-
-    def knows(self, source: Source) -> bool:
-        return is_database_with(source, **self.columns)
-
-    def is_own(self, row: Row) -> bool:
-        """Whether a row is a session of the person's: a subagent's belongs to another session."""
-        return not row.text(self.parent)
-
-    def about_row(self, row: Row, source: Source) -> About:
-        """The facts about the session of a row."""
-        return facts(self.name, row)
-
-    @abstractmethod
-    def messages(self, tables: Tables, row: Row) -> Iterable[Record]:
-        """The records of the session of a row."""
-
-    def sessions(self, source: Source) -> Iterable[StoredSession]:
-        with tables_of(source) as tables:
-            for row in filter(self.is_own, tables.rows(self.table, self.order)):
-                about, key, path = self.about_row(row, source), row.name("id"), source.path or Path()
-                directory, title = about.directory, about.title
-                yield StoredSession(agent=self.name, path=path, key=key, directory=directory, title=title, at=about.at)
-
-    def records(self, source: Source, key: str) -> Iterable[Record]:
-        key = key or self.newest_key(source)
-        with tables_of(source) as tables:
-            row = tables.one(self.table, id=key) or Row(id=key)
-            yield self.about_row(row, source)
-            yield from self.messages(tables, row)
-
-
-def is_database_with(source: Source, **tables: Sequence[str]) -> bool:
-    """Whether the file is a SQLite database with these tables and columns. Never raises."""
-    try:
-        if source.path is None or not source.head.startswith(MAGIC):
-            return False
-        found = foreign_tables(source.path)
-        return all(table in found and set(columns) <= set(found[table]) for table, columns in tables.items())
-    except InvalidMessages:
-        return False
