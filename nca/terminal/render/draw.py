@@ -250,7 +250,7 @@ class Draw:
             with suppress(asyncio.CancelledError):
                 await clock
             self._is_at_work, self._status = False, ""
-            self._running = calls.RunningCalls()
+            self._running, self._asked = calls.RunningCalls(), set()
             self._end_stream()
             self.screen.clear_tail()
 

@@ -210,7 +210,7 @@ class PlainDraw:
             if signs is not None:
                 signs.cancel()
             self._end_answer()
-            self._running = RunningCalls()
+            self._running, self._asked = RunningCalls(), {}
 
     async def _signs_of_life(self) -> None:
         self._waited = 0.0
