@@ -296,3 +296,13 @@ async def test_a_setting_of_the_model_acts_from_the_next_request(tmp_path: Path,
     assert (len(here.requests), len(there.requests)) == (2, 1)
     if name == "openai/first":
         assert (there.requests[0]["temperature"], there.requests[0]["max_tokens"]) == (0.25, 777)
+
+
+async def test_a_setting_acts_in_whichever_model_answers(tmp_path: Path) -> None:
+    with Provider(lambda _: "Here.") as here, Provider(lambda _: "There.") as there:
+        room = Room(tmp_path, here, **{"model.fallbacks": ["openai/second"]})
+        conversation = await room.open("openai/server-error-for-ever")
+        assert (await conversation.send("1")).text == "Here."
+        conversation.set("model.api_base", there.url)
+        assert (await conversation.send("2")).text == "There."
+        await conversation.close()

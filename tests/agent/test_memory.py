@@ -5,14 +5,24 @@ from __future__ import annotations
 import json
 import os
 import stat
-from datetime import date
+from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from nca.agent.memory import MAX_NOTE_CHARS, Note, add_note, append_day, day_file, load_notes, notes_file
+from nca.agent.memory import (
+    MAX_DAYS,
+    MAX_NOTE_CHARS,
+    Note,
+    add_note,
+    append_day,
+    day_entries,
+    day_file,
+    load_notes,
+    notes_file,
+)
 from nca.config.schema import MemorySettings
 from nca.errors import ConfigError
 
@@ -151,3 +161,12 @@ def test_any_texts_read_back(notes: Path, texts: list[str], limit: int) -> None:
             wanted = [*(one for one in wanted if one != clean), clean][-limit:]
         assert [note.text for note in kept] == wanted
     assert [note.text for note in load_notes(notes)] == wanted
+
+
+def test_of_more_days_than_are_read_the_newest_are_and_the_oldest_of_them_comes_first(notes: Path) -> None:
+    days = [DAY + timedelta(days=number) for number in range(MAX_DAYS + 2)]
+    for day in days[::-1]:
+        append_day(notes, f"One of {day}.", day)
+    append_day(notes, "Another.", days[-1])
+    found = [(day, number) for day, number, _ in day_entries(notes)]
+    assert found == [*((day, 1) for day in days[2:]), (days[-1], 2)]

@@ -134,3 +134,13 @@ async def test_a_message_that_was_refused_takes_no_earlier_one_away(room: Room) 
     conversation.take_back()
     await conversation.send("The second")
     assert sent_by(conversation)[1:] == ["The first", "The second"]
+
+
+async def test_what_came_with_a_refused_message_does_not_go_with_the_next(room: Room) -> None:
+    conversation = room.open(["Fine."])
+    conversation.user_input.share("$ date", VALUE, "tool")
+    added = [Beside("skill.md", "The skill's own text.", "attached")]
+    assert (await conversation.send("See @missing.txt", beside=added)).reason == "failed"
+    assert conversation.user_input.waiting == ["$ date"]
+    await conversation.send("The second")
+    assert [part.path for part in newest(conversation).attachments] == ["$ date"]

@@ -187,3 +187,19 @@ def test_a_session_that_goes_on_shows_the_number_it_ended_with_and_learns_nothin
     assert meter.used(history) == 2_000
     assert (meter.calibration.ratio, meter.calibration.samples) == (1.0, 5)
     assert not meter.measure(history, BUDGET).is_estimate
+
+
+VIEWS = (View(), View((Marker("a", ((1, 2),), ""),), 3), View((Marker("b", ((1, 4),), "gone"),), 5))
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.sampled_from([None, 0.5, 1.2, 2.4])), max_size=12))
+def test_what_a_view_would_take_is_what_it_takes_then(steps: list[tuple[int, float | None]]) -> None:
+    """Whichever views were in force before, and whatever was reported about them."""
+    history, meter = history_of(talk(6)), Meter()
+    for number, reported in steps:
+        would = meter.used_again(history, VIEWS[number])
+        history.view = VIEWS[number]
+        assert meter.used(history) == would
+        if reported is not None:
+            raw = meter.raw(history)
+            meter.learn(raw, history, round(raw * reported))

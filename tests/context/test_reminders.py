@@ -115,3 +115,10 @@ def test_a_resumed_session_goes_on_where_it_was() -> None:
     reminders = Reminders(shown_injections(ALL, shown))
     assert reminders.crossed == {USAGE}
     assert due(reminders, used=50_000, usage=0.8) == ("Getting long.",)
+
+
+@given(st.lists(st.sampled_from(ALL), max_size=8), st.integers(1, 10), st.integers(0, 60_000), st.floats(0, 1))
+def test_one_that_is_set_twice_is_told_once(given: list[Injection], turn: int, used: int, usage: float) -> None:
+    said = Reminders().due(given, turn=turn, used_tokens=used, usage_ratio=usage)
+    assert len(set(said)) == len(said)
+    assert said == Reminders().due(tuple(dict.fromkeys(given)), turn=turn, used_tokens=used, usage_ratio=usage)

@@ -5,9 +5,12 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nca.context.history import History
+from nca.context.record.past import Past
 from nca.context.record.piece import Section, fixed
 from nca.context.record.text import HEADINGS, laid_out, preface, read_again
 from nca.context.summary import HEADER
+from nca.messages import Entry, Message
 
 TEXTS = st.text("ab()123 #-\n•·", min_size=1, max_size=60).map(str.strip).filter(bool)
 
@@ -45,3 +48,18 @@ def test_another_programs_summary_is_prose() -> None:
         "They talked about tabs.\n\n### Goal\nTabs.",
         {},
     )
+
+
+def test_of_several_records_the_prose_is_in_their_order_and_the_newest_line_comes_first() -> None:
+    records = [
+        laid_out(HEADER, preface(answered=0, numbered=True), f"Prose {number}.", (), numbered=True)
+        + f"\n\n{HEADINGS[Section.WORDS]}\n- (1) Word {number}.\n- (2) And {number}."
+        for number in range(3)
+    ]
+    messages = (Message("user", text, source="nca") for text in records)
+    history = History(Entry(seq, message) for seq, message in enumerate(messages, 1))
+    prose, lines = Past.of(history).records
+    assert prose == ["Prose 0.", "Prose 1.", "Prose 2."]
+    assert [line.text for line in lines[Section.WORDS]] == [
+        f"{word} {n}." for n in (2, 1, 0) for word in ("And", "Word")
+    ]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,7 +15,7 @@ from prompt_toolkit.layout.controls import BufferControl
 from prompt_toolkit.layout.processors import Transformation, TransformationInput
 
 from nca.terminal.input.display import ShownText
-from nca.terminal.input.pastes import FoldedPastes
+from nca.terminal.input.pastes import FoldedPastes, PastedPaths
 from nca.words import Span, marked, merged, replaced, text_of, words
 
 LINES = "\n".join(f"line {number}" for number in range(214))
@@ -101,3 +104,25 @@ def test_the_cursor_stands_beside_a_label() -> None:
     places = [line.source_to_display(place) for place in range(6)]
     assert places == [0, 1, 2, 20, 24, 25]
     assert [line.display_to_source(place) for place in (0, 2, 19, 20, 24)] == [0, 2, 2, 3, 4]
+
+
+async def test_what_the_key_attached_is_forgotten_at_the_next_prompt(tmp_path: Path) -> None:
+    """A path that is typed there attaches itself: no line offers to take that back."""
+    (tmp_path / "diary.txt").write_text("Dear diary")
+    drawn = asyncio.Event()
+    paths = PastedPaths(tmp_path, FoldedPastes().unfold, drawn.set)
+    paths.begin()
+    attached = paths.toggled(words("see @diary.txt", "pasted"))
+    assert attached is not None
+    paths.look(attached)
+    await drawn.wait()
+    assert paths.line() == "Enter attaches diary.txt; Alt-A takes that back."
+    for _ in range(2):
+        drawn.clear()
+        paths.begin()
+        # The pasted part is looked for on the disk, so the typed one has been judged by then.
+        paths.look((*words("see @diary.txt and "), *words("@diary.txt", "pasted")))
+        await drawn.wait()
+        assert paths.line() == "1 path in the pasted text is not attached; Alt-A attaches it."
+        paths.look(words("see @diary.txt"))
+        assert paths.line() == ""
