@@ -33,14 +33,16 @@ _BUFFER_CHARS = 300
 class Assembler:
     """Assembles one answer: `add` OpenAI-shaped chunks, then `finish`."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, begins_inside: bool = False) -> None:
+        """begins_inside: see `TaggedReasoning`. In the end it is so for the endpoint's next answer."""
+        self.begins_inside = begins_inside
         self.chunks = 0
         self.finish_reason = ""
         self.response = ResponseFacts()
         self.calls = ToolCallAssembler()
         self._text: list[str] = []
         self._reasoning: list[str] = []
-        self._tagged, self._tagged_reasoning = TaggedReasoning(), list[str]()
+        self._tagged, self._tagged_reasoning = TaggedReasoning(begins_inside=begins_inside), list[str]()
         self._refusal: list[str] = []
         self._buffer: list[str] | None = []
         self._failure = ""
@@ -104,6 +106,7 @@ class Assembler:
         """
         calls = self.calls.calls(known_ids, model)
         self._add_late(self._untagged(has_calls=bool(calls)))
+        self._take_unopened(has_calls=bool(calls))
         text = clean_text("".join(self._text) or "".join(self._refusal))
         if self._failure and not text and not calls:
             raise EmptyAnswer(self._failure)
@@ -135,10 +138,26 @@ class Assembler:
 
         A tag that was never closed began no reasoning if there is nothing else: the text would be lost.
         """
-        if self._tagged.unclosed and not has_calls and self.finish_reason not in _STOPPED_SHORT:
+        is_answer = not (has_calls and self._tagged.is_opened) and self.finish_reason not in _STOPPED_SHORT
+        if self._tagged.unclosed and is_answer:
+            self.begins_inside = False
             self._tagged_reasoning.clear()
             return self._tagged.unclosed
         return self._tagged.end()
+
+    def _take_unopened(self, *, has_calls: bool) -> None:
+        """Part the text at an end of reasoning whose beginning is in the prompt. What was shown of it stays shown."""
+        found = (
+            None
+            if self.begins_inside or self._reasoning
+            else self._tagged.unopened("".join(self._text), has_calls=has_calls)
+        )
+        if found is None:
+            return
+        self.begins_inside = True
+        self._tagged_reasoning, self._text = [found[0]], [found[1]]
+        if self._buffer is not None:
+            self._buffer = [clean_text(found[1])]
 
     def _add_late(self, text: str) -> None:
         """More of the answer, which `release` shows."""

@@ -143,6 +143,8 @@ class ProviderModel:
         self.limits = ""
         self.wire_name = self.wire_name or self.facts.name
         self._refused = RefusedParameters()
+        self._begins_inside = False
+        """Whether the endpoint's answers begin with reasoning that no tag opens."""
         self._is_met = False
         """Whether the endpoint has answered, or its silence was looked into."""
         self._own_base = self.api_base if self.api_base != self.settings.api_base else ""
@@ -165,7 +167,7 @@ class ProviderModel:
             by_environment = endpoint_of(provider_of(self.wire_name), "", os.environ)[0]
             self.api_base = settings.api_base or self._own_base or by_environment
             self._route = direct_route(self.wire_name, api_base=self.api_base, api_key=self.api_key, env=os.environ)
-            self._refused, self._is_met = RefusedParameters(), False
+            self._refused, self._is_met, self._begins_inside = RefusedParameters(), False, False
         if self._http is not None:
             self._left.append(self._http)
             self._http = None
@@ -240,7 +242,7 @@ class ProviderModel:
     async def _attempt(self, way: Route, request: ModelRequest, hand_on: Callable[[list[Delta]], None]) -> Reply:
         """One request. The stream is always closed, so that the provider stops a cancelled answer."""
         deadlines = Deadlines(self.settings, self.facts.name)
-        assembler = Assembler()
+        assembler = Assembler(begins_inside=self._begins_inside)
         stream = await deadlines.within(self._stream(way, request))
         self._is_met = True
         self.limits = limits_of(stream.headers) or self.limits
@@ -255,6 +257,7 @@ class ProviderModel:
             hand_on(stream.settle(assembler))
             calls = (call for message in request.messages for call in message.get("tool_calls") or ())
             reply = assembler.finish(known_ids={str(call.get("id")) for call in calls}, model=self.facts.name)
+            self._begins_inside = assembler.begins_inside
             hand_on(assembler.release())
             return self._with_cost(reply)
         finally:

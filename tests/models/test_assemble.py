@@ -16,8 +16,8 @@ def _chunk(delta: Any = None, finish: str | None = None, **more: Any) -> dict[st
     return {"choices": [{"index": 0, "delta": delta, "finish_reason": finish}], **more}
 
 
-def _fed(*chunks: dict[str, Any]) -> tuple[Assembler, str]:
-    assembler = Assembler()
+def _fed(*chunks: dict[str, Any], begins_inside: bool = False) -> tuple[Assembler, str]:
+    assembler = Assembler(begins_inside=begins_inside)
     shown = [delta.text for chunk in chunks for delta in assembler.add(chunk)]
     return assembler, "".join(shown)
 
@@ -123,6 +123,49 @@ def test_reasoning_between_tags_at_the_beginning_is_none_of_the_answer(
     message = assembler.finish().message
     assert (message.text, message.reasoning) == (text, reasoning)
     assert shown + "".join(delta.text for delta in assembler.release()) == text
+
+
+@given(st.data())
+@pytest.mark.parametrize(
+    ("said", "text", "reasoning"),
+    [
+        ("Hm.\n</think>\n\nHello </think>", "Hello </think>", "Hm."),
+        ("Hm.</think>Yes.", "Yes.", "Hm."),
+        ("</think>\n\nYes.", "Yes.", ""),
+        ("`</think>` ends it.", "`</think>` ends it.", ""),
+        ("A <think>tag</think> opens.", "A <think>tag</think> opens.", ""),
+        ("It ends with </think>", "It ends with </think>", ""),
+        ("No tag at all.", "No tag at all.", ""),
+    ],
+)
+def test_reasoning_that_the_prompt_opens_ends_at_the_tag(
+    said: str, text: str, reasoning: str, data: st.DataObject
+) -> None:
+    """Many templates put the first tag into the prompt. The endpoint's next answer is taken to begin so too."""
+    cuts = sorted(data.draw(st.sets(st.integers(0, len(said)), max_size=9)))
+    pieces = [_chunk({"content": said[begin:end]}) for begin, end in pairwise([0, *cuts, len(said)])]
+    first, shown = _fed(*pieces, _chunk({}, "stop"))
+    message = first.finish().message
+    assert (message.text, message.reasoning, first.begins_inside) == (text, reasoning, text != said)
+    assert shown + "".join(delta.text for delta in first.release()) == said
+    if text != said:
+        later, shown = _fed(*pieces, _chunk({}, "stop"), begins_inside=True)
+        message = later.finish().message
+        assert (message.text, message.reasoning, later.begins_inside) == (text, reasoning, True)
+        assert shown + "".join(delta.text for delta in later.release()) == text
+
+
+def test_an_endpoint_that_stops_to_reason_is_taken_as_it_answers() -> None:
+    call = {"tool_calls": [{"index": 0, "id": "c1", "function": {"name": "read", "arguments": "{}"}}]}
+    for more, text in (([], "Plain."), ([_chunk(call)], "Plain.")):
+        assembler, shown = _fed(_chunk({"content": "Plain."}), *more, _chunk({}, "stop"), begins_inside=True)
+        assert (assembler.finish().message.text, assembler.begins_inside) == (text, False)
+        assert shown + "".join(delta.text for delta in assembler.release()) == text
+    assembler, _ = _fed(_chunk({"content": "Hm.</think>"}), _chunk(call), _chunk({}, "stop"))
+    message = assembler.finish().message
+    assert (message.text, message.reasoning, assembler.begins_inside) == ("", "Hm.", True)
+    with pytest.raises(OnlyReasoned):
+        _fed(_chunk({"content": "Hm."}), _chunk({}, "length"), begins_inside=True)[0].finish()
 
 
 def test_reasoning_between_tags_that_a_limit_or_a_call_ended_is_no_answer() -> None:

@@ -57,6 +57,17 @@ async def test_an_answer_is_streamed_with_the_providers_own_usage() -> None:
     assert reply.usage.cost == pytest.approx(9 * 2.5e-06 + reply.usage.completion_tokens * 1e-05)
 
 
+@pytest.mark.parametrize("name", ["openai/test-model", "openai/gpt-5"])
+async def test_reasoning_that_the_prompt_opens_is_known_from_the_second_answer_on(name: str) -> None:
+    with Provider(lambda _: "Hm.\n</think>\n\nYes.") as provider:
+        asked = Asked(provider, name)
+        first = await asked.model.ask(REQUEST, lambda _: None)
+        second = await asked.reply()
+    for reply in (first, second):
+        assert (reply.message.text, reply.message.reasoning) == ("Yes.", "Hm.")
+    assert asked.text == "Yes."
+
+
 @pytest.mark.parametrize("name", ["openai/gpt-4o", "openai/gpt-5"])
 async def test_what_has_come_of_a_call_is_seen_before_it_is_whole(name: str) -> None:
     pieces = ("", '{"path": "a.py", ', '"content": "one\\', "ntwo", '\\n"}')
