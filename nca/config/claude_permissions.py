@@ -29,7 +29,7 @@ from nca.humanize import UsualNotice, counted, in_one, some_of
 
 FILES = (".claude/settings.json", ".claude/settings.local.json")
 
-UNKNOWN = "What it denies is not known, so nca asks about every call that does more than read; correct the file."
+UNKNOWN = "What it denies is not known, so nca asks about every call that acts or shows a file; correct the file."
 """A denial that cannot be read must not allow."""
 
 
@@ -77,6 +77,10 @@ _WITHOUT = frozenset(
 """Tools that nca does not have: whatever a rule denies of them, nca cannot do."""
 ONLY_THEIRS = frozenset({*_TOOLS, *_WITHOUT} - {name.lower() for name in TOOLS})
 """Names of Claude Code's, in small letters, that are no tool of nca's by themselves."""
+_SHOWING = tuple(map(PermissionRule, sorted({"shell"}.union(*(_TOOLS.get(name, ()) for name in _READING)))))
+"""Calls that show what is in a file, or what files there are; a command may."""
+_DENIABLE = (PermissionRule("*", for_changes=True), *_SHOWING)
+"""Calls that a denial may mean that nobody can read: those that act or show."""
 _ANY = ("", "*", "**", ":*")
 _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
 _MOST_EXPANSIONS = 100
@@ -152,8 +156,9 @@ def _written(
 
 def _asking(file: str) -> HeldRule:
     """The rule that stands for those that cannot be read."""
-    rule = PermissionRule("*", for_changes=True, origin=f"{file} cannot be read whole, so what it denies is not known")
-    return HeldRule("ask", "rules that cannot be read", file, (("ask", rule),), is_exact=False)
+    origin = f"{file} cannot be read whole, so what it denies is not known"
+    rules = tuple[tuple[Decision, PermissionRule], ...](("ask", replace(rule, origin=origin)) for rule in _DENIABLE)
+    return HeldRule("ask", "rules that cannot be read", file, rules, is_exact=False)
 
 
 def restricting(decision: Decision, written: str, file: str, base: Path) -> HeldRule:
@@ -254,9 +259,11 @@ def _exact(decision: Decision, written: str, base: Path) -> Iterator[tuple[Decis
 
 
 def _stricter(written: str) -> Iterator[PermissionRule]:
-    """The calls to ask about for an untranslatable rule: its tool's, or all that do more than read."""
+    """The calls to ask about for an untranslatable rule: its tool's, or all that it may deny."""
     tool, _ = _parts(written)
-    if tool.startswith("mcp__"):
+    if not tool or tool.lower() in _READING:
+        yield from _SHOWING if tool else _DENIABLE
+    elif tool.startswith("mcp__"):
         yield from map(PermissionRule, _outside_tools(tool))
     elif tool.lower() in _TOOLS:
         yield from map(PermissionRule, _TOOLS[tool.lower()])

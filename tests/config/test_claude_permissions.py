@@ -66,6 +66,10 @@ def test_what_only_says_what_holds_is_usual_and_what_is_unclear_is_not(place: Pl
     assert not isinstance(unclear, UsualNotice)
 
 
+def asked_about(loaded: LoadedSettings) -> set[str]:
+    return {rule.tool for rule in loaded.settings.permissions.ask}
+
+
 def test_no_layer_takes_them_away(place: Place) -> None:
     place.write({"deny": ["Bash"]})
     loaded = place.load().with_value("permissions.deny", [], "set in this chat").for_model("openai/x")
@@ -91,9 +95,9 @@ def test_a_file_that_cannot_be_read_is_said_in_one_line_and_asks(place: Place, t
     (note,) = loaded.notes
     assert said in note
     assert "settings.json" in note
-    assert "nca asks about every call that does more than read" in note
-    (rule,) = loaded.settings.permissions.ask
-    assert (rule.tool, rule.is_for_all, rule.for_changes) == ("*", True, True)
+    assert "nca asks about every call that acts or shows a file" in note
+    assert all(rule.is_for_all for rule in loaded.settings.permissions.ask)
+    assert asked_about(loaded) == {"*", "read_file", "grep", "glob", "list_directory", "shell"}
 
 
 @pytest.mark.parametrize(
@@ -141,6 +145,21 @@ def test_what_cannot_be_translated_asks_and_is_named(place: Place, written: str)
     assert loaded.settings.permissions.deny == ()
     assert loaded.settings.permissions.ask
     assert any("not clear to nca" in note and written[:60] in note for note in loaded.notes)
+
+
+@pytest.mark.parametrize(
+    ("written", "tools"),
+    [
+        ("Read(.)", {"read_file", "grep", "glob", "list_directory", "shell"}),
+        ("Read(.env", {"*", "read_file", "grep", "glob", "list_directory", "shell"}),
+        ("Nonsense(x)", {"*"}),
+    ],
+)
+def test_a_denial_that_may_be_about_reading_asks_about_each_way_to_read(
+    place: Place, written: str, tools: set[str]
+) -> None:
+    place.write({"deny": [written]})
+    assert asked_about(place.load()) == tools
 
 
 @pytest.mark.parametrize("written", ["WebSearch", "WebSearch(x)", "ExitPlanMode"])
