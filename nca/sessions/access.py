@@ -44,8 +44,8 @@ class SessionAccess:
 
     def integer(self, sql: str, *bindings: Binding) -> int:
         """The number that such a query gives; 0 for none."""
-        row = self.row(sql, *bindings)
-        return int(row[0] or 0) if row else 0
+        self._store_kept()
+        return int(self.database.value(sql, (self.number, *bindings), 0))
 
     def lasting_row(self, sql: str) -> Row | None:
         """The same for what only the session's writer changes: without a database, the writer gets the last one."""
@@ -88,6 +88,11 @@ class SessionAccess:
         if kept is not None and not kept.is_empty:
             kept.clear()
 
+    def write(self, sql: str, *bindings: Binding) -> None:
+        """One statement as such a transaction."""
+        with self.transaction() as transaction:
+            transaction.execute(sql, bindings)
+
     def has_ended(self, *, is_committed: bool) -> None:
         """What is to be done after each transaction."""
 
@@ -100,8 +105,7 @@ class SessionAccess:
     def refuse_reader(self) -> None:
         """Raise StoreError if the session was opened for reading."""
         if self.is_read_only:
-            row = self.row("SELECT id FROM sessions WHERE number = ?")
-            name = row[0] if row else "ID"
+            name = self.database.value("SELECT id FROM sessions WHERE number = ?", (self.number,), "ID")
             raise StoreError(
                 "This session is open for reading only",
                 advice=f"Once nobody else has it open, /resume {name} opens it for writing; `nca sessions fork {name}`"

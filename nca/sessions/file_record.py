@@ -11,7 +11,7 @@ import os
 import stat
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Literal, NamedTuple
 
 import apsw
@@ -138,18 +138,15 @@ class FileRecord:
 
     def stored_bytes(self) -> int:
         """The room that the contents of this workspace take."""
-        row = self._database.row(
-            "SELECT coalesce(sum(packed_bytes), 0) FROM contents WHERE workspace = ?", (self._workspace,)
-        )
-        return int(row[0]) if row else 0
+        packed = "SELECT sum(packed_bytes) FROM contents WHERE workspace = ?"
+        return int(self._database.value(packed, (self._workspace,), 0))
 
     def content(self, state: FileState) -> bytes:
         """A file's content, or a link's target. Raises StoreDamaged if it is not the stored one."""
-        row = self._database.row("SELECT packed FROM contents WHERE sha256 = ?", (bytes.fromhex(state.sha256),))
-        try:
-            raw = zlib.decompress(row[0]) if row else b""
-        except zlib.error:
-            raw = b""
+        packed = self._database.value("SELECT packed FROM contents WHERE sha256 = ?", (bytes.fromhex(state.sha256),))
+        raw = b""
+        with suppress(zlib.error):
+            raw = zlib.decompress(packed or b"")
         if hashlib.sha256(raw).hexdigest() != state.sha256:
             raise StoreDamaged(f"The stored content {state.sha256[:12]} is damaged or missing")
         return raw
@@ -227,15 +224,14 @@ class FileRecord:
 
     def leave_chat(self, number: int) -> None:
         """A rewind has nothing to do with the chat any more."""
-        with self._database.transaction() as connection:
-            connection.execute("UPDATE rewinds SET chat = x'' WHERE number = ?", (number,))
+        self._database.write("UPDATE rewinds SET chat = x'' WHERE number = ?", (number,))
 
     def last_rewind(self) -> tuple[int, str]:
         """The newest rewind of this session and what it meant for the chat; 0 if there is none."""
         row = self._database.row(
             "SELECT number, CAST(chat AS TEXT) FROM rewinds WHERE use = ? ORDER BY number DESC LIMIT 1", (self._use,)
         )
-        return (row[0], row[1]) if row else (0, "")
+        return row or (0, "")
 
     def first_of_rewind(self, number: int) -> int | None:
         """The first change of a rewind; None if this session has no such rewind."""
@@ -278,8 +274,7 @@ class FileRecord:
         return [said for (said,) in rows]
 
     def end_command(self, command: Running) -> None:
-        with self._database.transaction() as connection:
-            connection.execute("DELETE FROM commands WHERE number = ?", (command.number,))
+        self._database.write("DELETE FROM commands WHERE number = ?", (command.number,))
 
     @contextmanager
     def _joined(self) -> Iterator[apsw.Connection]:

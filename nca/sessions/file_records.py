@@ -110,5 +110,4 @@ class FileRecords:
         found = [number for (number,) in self._database.rows(f"SELECT number FROM {table} WHERE {condition}", bindings)]  # noqa: S608
         for first in range(0, len(found), _ROWS_AT_ONCE):
             numbers = ", ".join(map(str, found[first : first + _ROWS_AT_ONCE]))
-            with self._database.transaction() as connection:
-                connection.execute(f"DELETE FROM {table} WHERE number IN ({numbers}) AND {condition}", bindings)  # noqa: S608
+            self._database.write(f"DELETE FROM {table} WHERE number IN ({numbers}) AND {condition}", bindings)  # noqa: S608

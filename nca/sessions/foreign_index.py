@@ -34,7 +34,7 @@ FOREIGN = Kind(0x6E636F0A, scripts("foreign_1", "foreign_2"), lambda *_: "the fi
 """`nco` and a newline."""
 FOREIGN_COLUMNS = "SELECT number, id, agent, own_id, title, directory, updated_at, messages, parent FROM sessions"
 """The columns of a PastSession, in the index."""
-
+_DROP = "DELETE FROM messages WHERE session = ? AND seq >= ?"
 
 _Row = tuple[int, int, float, str, str, bytes, bool]
 """A row of messages: session, seq, at, role, body, digest, is_cut."""
@@ -197,29 +197,24 @@ class ForeignIndex:
                     continue
                 if same:
                     same = False
-                    self._drop(session, seq)
+                    self.database.write(_DROP, (session, seq))
                 rows.append((session, seq, at, message.role, body, digest, is_cut))
                 texts.append(stored)
             self._add(rows, texts)
         if seq < len(known) and same:
-            self._drop(session, seq + 1)
+            self.database.write(_DROP, (session, seq + 1))
         return seq
 
     def end(self, session: int, about: About, messages: int) -> None:
         """Record the facts about a session that was read to its end."""
-        with self.database.transaction() as connection:
-            connection.execute(
-                "UPDATE sessions SET own_id = ?, title = ?, directory = ?, updated_at = ?, messages = ?, is_whole = 1"
-                " WHERE number = ?",
-                (about.own_id, about.title, about.directory, about.at, messages, session),
-            )
+        self.database.write(
+            "UPDATE sessions SET own_id = ?, title = ?, directory = ?, updated_at = ?, messages = ?, is_whole = 1"
+            " WHERE number = ?",
+            (about.own_id, about.title, about.directory, about.at, messages, session),
+        )
 
     def close(self) -> None:
         self._opened.close()
-
-    def _drop(self, session: int, first: int) -> None:
-        with self.database.transaction() as connection:
-            connection.execute("DELETE FROM messages WHERE session = ? AND seq >= ?", (session, first))
 
     def _add(self, rows: Sequence[_Row], stored: Sequence[Message]) -> None:
         if not rows:

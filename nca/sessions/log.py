@@ -169,8 +169,7 @@ class SessionLog:
     def _save(self, partial: Partial) -> None:
         body = encode(partial)
         try:
-            with self._access.transaction() as connection:
-                connection.execute(_SAVE, (self._access.number, body))
+            self._access.write(_SAVE, self._access.number, body)
         except StoreUnreachable:
             if self._head is None or (spool := self._access.spool) is None:
                 raise
@@ -205,8 +204,7 @@ class SessionLog:
         if left is not None and left.text.strip():
             closing.append(Message("assistant", left.text, reasoning=left.reasoning, is_interrupted=True))
         if left is not None and not closing:
-            with self._access.transaction() as connection:
-                connection.execute("DELETE FROM partials WHERE session = ?", (self._access.number,))
+            self._access.write("DELETE FROM partials WHERE session = ?", self._access.number)
         return self.append(closing)
 
     def _last_step(self) -> list[Message]:

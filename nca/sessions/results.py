@@ -216,8 +216,8 @@ def find_sessions(database: SessionDatabase, question: str, limit: int) -> list[
 
 def searchable_text(database: SessionDatabase, session: int, seq: int) -> str:
     """The whole searchable text of a message; empty if there is no such message."""
-    row = database.row("SELECT body FROM messages WHERE session = ? AND seq = ?", (session, seq))
-    return _text(row[0], seq, outputs_beside(database)) if row else ""
+    body = database.value("SELECT body FROM messages WHERE session = ? AND seq = ?", (session, seq))
+    return "" if body is None else _text(body, seq, outputs_beside(database))
 
 
 def outputs_beside(database: SessionDatabase) -> Path | None:

@@ -182,8 +182,8 @@ def _counts(found: Iterable[Matched], weighed: Sequence[WeightedTerm]) -> dict[i
 def _size(database: SessionDatabase, session: int | None) -> tuple[int, int]:
     """An upper bound of the number of messages, and the id of the last."""
     if session is None:
-        row = database.row("SELECT max(id) FROM messages")
-        return (row[0] or 0, row[0] or 0) if row else (0, 0)
+        last = database.value("SELECT max(id) FROM messages", (), 0)
+        return last, last
     row = database.row("SELECT seq, id FROM messages WHERE session = ? ORDER BY seq DESC LIMIT 1", (session,))
     return (row[0] or 0, row[1] or 0) if row else (0, 0)
 
@@ -191,8 +191,7 @@ def _size(database: SessionDatabase, session: int | None) -> tuple[int, int]:
 def _message_at(database: SessionDatabase, session: int | None, place: int) -> int:
     if session is None:
         return place
-    row = database.row("SELECT id FROM messages WHERE session = ? AND seq = ?", (session, place))
-    return row[0] if row else 0
+    return int(database.value("SELECT id FROM messages WHERE session = ? AND seq = ?", (session, place), 0))
 
 
 def _messages(

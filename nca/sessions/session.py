@@ -193,11 +193,8 @@ class Session(SessionAccess):
         self.close()
 
     def _update(self, column: str, value: str | int) -> None:
-        with self.transaction() as connection:
-            connection.execute(
-                f"UPDATE sessions SET {column} = ?, updated_at = ? WHERE number = ?",  # noqa: S608
-                (value, time.time(), self.number),
-            )
+        update = f"UPDATE sessions SET {column} = ?, updated_at = ? WHERE number = ?"  # noqa: S608
+        self.write(update, value, time.time(), self.number)
 
 
 def new_id(database: SessionDatabase, archive_of: Callable[[str], Path | None]) -> str:
@@ -245,20 +242,20 @@ class SessionPreview(msgspec.Struct, frozen=True):
 
 def load_preview(database: SessionDatabase, session: int) -> SessionPreview:
     """Skips messages that cannot be read, and what the current view puts aside. Raises StoreError."""
-    (size,) = database.row("SELECT sum(octet_length(body)) FROM messages WHERE session = ?", (session,)) or (0,)
+    size = database.value("SELECT sum(octet_length(body)) FROM messages WHERE session = ?", (session,), 0)
     aside = "".join(f" AND NOT (seq BETWEEN {first} AND {last})" for first, last in _aside(database, session))
     asked, answered = (_last_text(database, session, role, aside) for role in ("user", "assistant"))
-    return SessionPreview(asked, answered, size or 0)
+    return SessionPreview(asked, answered, size)
 
 
 def _aside(database: SessionDatabase, session: int) -> tuple[Range, ...]:
-    row = database.row(
+    body = database.value(
         "SELECT v.body FROM sessions s JOIN views v ON v.session = s.number AND v.number = s.head_view"
         " WHERE s.number = ?",
         (session,),
     )
     with suppress(StoreDamaged):
-        return decode(row[0], StoredView, "a view").aside if row else ()
+        return decode(body, StoredView, "a view").aside
     return ()
 
 

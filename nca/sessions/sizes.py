@@ -110,7 +110,6 @@ def vacuum(database: SessionDatabase, path: Path | None, lock: FileLock | None) 
 
     def tidy() -> None:
         sweep_outputs(database, path)
-        with database.transaction() as connection:
-            connection.execute("INSERT INTO passages (passages) VALUES ('optimize')")
+        database.write("INSERT INTO passages (passages) VALUES ('optimize')")
 
     rebuild(database, path, lock, tidy)

@@ -139,11 +139,21 @@ class SessionDatabase(Protocol):
         """The first row."""
         return next(iter(self.rows(sql, bindings)), None)
 
+    def value(self, sql: str, bindings: Sequence[Binding] = (), default: Any = None) -> Any:
+        """The first value of the first row; `default` if there is no row, or NULL in it."""
+        row = self.row(sql, bindings)
+        return default if row is None or row[0] is None else row[0]
+
     def transaction(self, lease: Lease | None = None) -> AbstractContextManager[Transaction]:
         """A write transaction, durable on return. An exception inside rolls everything back.
 
         lease  must still be held, or SessionLocked is raised and nothing is written
         """
+
+    def write(self, sql: str, bindings: Sequence[Binding] = ()) -> None:
+        """One statement as a transaction."""
+        with self.transaction() as transaction:
+            transaction.execute(sql, bindings)
 
     def hold(self, session_id: str, *, takes_over: bool = False) -> Lease | None:
         """Take the lease of a session; None in memory. Raises SessionLocked, which names the process that has it.

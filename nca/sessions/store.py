@@ -53,7 +53,7 @@ class Store:
         self._opening_files = threading.Lock()
         self.path, self.url = path, url
         self.is_read_only, self.notes = is_read_only, notes
-        self.program_views = ProgramViews(self._database, is_read_only=is_read_only)
+        self.program_views = ProgramViews(self._database, self._refuse_reader)
 
     @classmethod
     def open(
@@ -192,8 +192,7 @@ class Store:
             copy = self.exact_copy_of(session_id)
             if keep(copy) != copy:
                 raise transfer.not_whole(session_id)
-            with session.transaction() as connection:
-                connection.execute("DELETE FROM sessions WHERE number = ?", (session.number,))
+            session.write("DELETE FROM sessions WHERE number = ?", session.number)
         return copy.info
 
     def sizes(self) -> StoreSizes:
@@ -330,12 +329,11 @@ class Store:
     def save_learned(self, model: str, lesson: Learned) -> None:
         """Replace the calibration of a model. Durable on return."""
         self._refuse_reader()
-        with self._database.transaction() as connection:
-            connection.execute(
-                "INSERT INTO learned VALUES (?, ?, ?, ?, ?) ON CONFLICT (model) DO UPDATE SET ratio = excluded.ratio,"
-                " window_tokens = excluded.window_tokens, samples = excluded.samples, at = excluded.at",
-                (clean_text(model), lesson.ratio, lesson.window_tokens, lesson.samples, lesson.at or time.time()),
-            )
+        self._database.write(
+            "INSERT INTO learned VALUES (?, ?, ?, ?, ?) ON CONFLICT (model) DO UPDATE SET ratio = excluded.ratio,"
+            " window_tokens = excluded.window_tokens, samples = excluded.samples, at = excluded.at",
+            (clean_text(model), lesson.ratio, lesson.window_tokens, lesson.samples, lesson.at or time.time()),
+        )
 
     def back_up(self, target: Path) -> None:
         """Copy the whole store into a new private file. Raises StoreError if that exists."""

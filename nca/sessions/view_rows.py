@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import NamedTuple
 
 import msgspec
 
 from nca.context.view import Marker, Range, Stub, Summary, Verbatim, View
-from nca.errors import StoreDamaged, StoreError, ViewInUse
+from nca.errors import StoreDamaged, ViewInUse
 from nca.messages import clean_text
 from nca.sessions import log
 from nca.sessions.encoding import decode, encode
@@ -160,9 +160,8 @@ class StoredState(NamedTuple):
 class ProgramViews:
     """One row for each key; each save replaces it. Any number of threads and processes may use one store."""
 
-    def __init__(self, database: SessionDatabase, *, is_read_only: bool) -> None:
-        self._database = database
-        self._is_read_only = is_read_only
+    def __init__(self, database: SessionDatabase, refuse_reader: Callable[[], None]) -> None:
+        self._database, self._refuse_reader = database, refuse_reader
 
     def read(self, key: str) -> StoredState | None:
         """The state saved last, if any. Raises StoreError."""
@@ -195,10 +194,6 @@ class ProgramViews:
                 connection.execute("DELETE FROM program_views WHERE key = ?", (clean_text(key),))
             elif connection.execute(_DELETE, (clean_text(key), stored.version)).get is None:
                 raise _changed(key)
-
-    def _refuse_reader(self) -> None:
-        if self._is_read_only:
-            raise StoreError("The store is open for reading only")
 
 
 def _changed(key: str) -> ViewInUse:

@@ -240,8 +240,7 @@ class SessionViews:
             connection.execute("INSERT INTO pins VALUES (?, ?) ON CONFLICT DO NOTHING", (self._access.number, seq))
 
     def unpin(self, seq: int) -> None:
-        with self._access.transaction() as connection:
-            connection.execute("DELETE FROM pins WHERE session = ? AND seq = ?", (self._access.number, seq))
+        self._access.write("DELETE FROM pins WHERE session = ? AND seq = ?", self._access.number, seq)
 
     def record(self, view: int) -> CompactionRecord:
         """The origin of a view other than the first."""
