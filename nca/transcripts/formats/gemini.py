@@ -38,8 +38,8 @@ class Gemini(Format):
         return head.startswith(b"{") and b'"sessionId"' in head[:2048] and b'"projectHash"' in head[:2048]
 
     def about(self, source: Source) -> About:
-        title = next((row.text("$set", "summary") for row in source.first_rows if "$set" in row), "")
-        return About(directory=_directory(source), title=title)
+        titles = [row.text("$set", "summary") for row in reversed(source.first_rows)]
+        return About(directory=_directory(source), title=next(filter(None, titles), ""))
 
     def files(self, env: Mapping[str, str], home: Path) -> Iterable[Path]:
         found = list(super().files(env, home))

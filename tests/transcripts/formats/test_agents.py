@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from nca.transcripts.formats.registry import recognise
 from nca.transcripts.formats.source import Source
 from tests.transcripts.formats.samples import ASKED, LAST, SAMPLES, write_json, write_lines
 
+QWEN = {"type": "system", "subtype": "custom_title", "parentUuid": "u9", "sessionId": "s1"}
 CONTEXT = "<session_context>\nThis is the Gemini CLI.\n</session_context>"
 
 
@@ -393,3 +395,37 @@ def test_a_subagent_of_kimi_code_belongs_to_its_session(tmp_path: Path) -> None:
     [stored] = KIMI_CODE.sessions(Source.of_file(own))
     assert (stored.parent, stored.directory, stored.title) == ("s1", "/repo", "")
     assert about(records(own), "session") == "s1/a7"
+
+
+@pytest.mark.parametrize(
+    ("name", "renamed"),
+    [
+        ("gemini", lambda title: {"$set": {"summary": title}}),
+        ("qwen", lambda title: {**QWEN, "uuid": title, "systemPayload": {"customTitle": title}}),
+        ("pi", lambda title: {"type": "session_info", "name": title}),
+    ],
+)
+def test_a_session_that_was_named_again_has_its_last_name(
+    name: str, renamed: Callable[[str], dict[str, Any]], tmp_path: Path
+) -> None:
+    path = SAMPLES[name][1](tmp_path)
+    more = "".join(f"{json.dumps(renamed(title))}\n" for title in ("Lexer", "Printer"))
+    path.write_text(path.read_text() + more)
+    source = Source.of_file(path)
+    found = recognise(source)
+    assert found is not None
+    [stored] = found.sessions(source)
+    assert stored.title in ("", "Printer")
+    assert about(records(path), "title") == "Printer"
+
+
+def test_a_summary_of_gemini_goes_with_all_that_it_stands_for(tmp_path: Path) -> None:
+    def message(id: str, text: str) -> dict[str, Any]:
+        return {"id": id, "type": "user", "content": text, "timestamp": "2026-01-05T10:00:00Z"}
+
+    header = {"sessionId": "s1", "projectHash": "abc"}
+    begun = (header, message("m1", "One"), message("m2", "Two"))
+    summary = {"$set": {"messages": [message("m3", "<state_snapshot>Both.</state_snapshot>"), message("m4", "Two")]}}
+    for to, left in (("m3", {"m5"}), ("nowhere", {"m5"}), ("m4", {"m1", "m3", "m5"})):
+        path = write_lines(tmp_path / "a.jsonl", *begun, summary, {"$rewindTo": to}, message("m5", "Anew"))
+        assert live(records(path)) == left
