@@ -73,7 +73,8 @@ def test_a_session_of_the_store_and_its_export(tmp_path: Path) -> None:
     with Store.open(store_path, read_only=True) as store:
         (info,) = store.list()
     found = figures(tmp_path, info.id[:5])
-    assert (found["messages"], found["model"]) == (info.messages, "anthropic/claude-opus-4-5")
+    assert info.messages == 16
+    assert (found["messages"], found["requests"], found["model"]) == (10, 5, "anthropic/claude-opus-4-5")
     exported = nca("sessions", "export", info.id, "--format", "json", home=tmp_path)
     assert exported.returncode == 0, exported.stderr
     again = figures(tmp_path, "-", stdin=exported.stdout)
@@ -101,7 +102,7 @@ def test_bad_input_is_one_line(tmp_path: Path, source: str, stdin: str, says: st
 
 
 def _stored(home: Path) -> list[Path]:
-    """A store with one session where `nca` with this home looks for it."""
+    """A store with one session where `nca` with this home looks for it. Its last messages are aside."""
     done = nca("sessions", "import", "-", home=home, stdin=json.dumps([{"role": "user", "content": "Hello."}]))
     assert done.returncode == 0, done.stderr
     paths = list(home.rglob("sessions.db"))
@@ -110,6 +111,7 @@ def _stored(home: Path) -> list[Path]:
             store.delete(info.id)
         with store.create(directory="/", model="anthropic/claude-opus-4-5") as session:
             session.log.append(talk(5))
+            session.rewinds.append_beside(talk(3, start=6))
     return paths
 
 

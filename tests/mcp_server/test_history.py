@@ -17,6 +17,7 @@ from nca.mcp_server.history import History, OwnStore
 from nca.mcp_server.tools import folder_of, messages_of, since_of, tools_of
 from nca.messages import Message
 from nca.sessions import Store
+from nca.sessions.past_sessions import Wanted
 from nca.tools.recall import plain
 from nca.tools.tool import ToolError
 from nca.vocabulary import count
@@ -154,3 +155,19 @@ def test_ages_dates_and_folders() -> None:
             since_of(text)
     with pytest.raises(ToolError, match="absolute path"):
         folder_of("shop")
+
+
+async def test_the_best_answers_of_all_places_come_first(tmp_path: Path) -> None:
+    """Whichever place is asked first."""
+    paths = [tmp_path / name / "sessions.db" for name in "ab"]
+    for number, path in enumerate(paths):
+        with Store.open(path) as store:
+            for place in range(3):
+                talk(store, "/work", f"The invoice {'is wrong ' * (2 * place + number)}", "invoice " * (3 - place))
+    found = []
+    for places in (paths, paths[::-1]):
+        hits = History([OwnStore(path) for path in places]).recall("invoice wrong", Wanted(), 9).hits
+        assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+        found.append({hit.id for hit in hits})
+    assert len(found[0]) == 9
+    assert found[0] == found[1]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from nca.messages import Message
 from nca.sessions import Store
-from nca.sessions.past_sessions import PastSessions, Wanted
+from nca.sessions.past_sessions import OWN_COLUMNS, PastSessions, Wanted
 
 
 def test_a_file_that_comes_and_one_that_was_empty(path: Path) -> None:
@@ -49,4 +49,25 @@ def test_a_folder_has_its_own_sessions_and_those_below_it(path: Path) -> None:
         "/work/": {"/work", "/work/shop"},
         "/work/shop": {"/work/shop"},
         "/elsewhere": set(),
+    }
+
+
+def test_an_own_id_is_found_although_another_id_begins_so(path: Path) -> None:
+    with Store.open(path) as store:
+        ids = []
+        for name in ("", ""):
+            with store.create(directory="/", model="m", name=name) as session:
+                session.log.append([Message("user", "hello")])
+                ids.append(session.info.id)
+        with store.open_session(ids[1]) as session:
+            session.rename(ids[0][:4])
+    columns = OWN_COLUMNS.replace("id AS own_id", "CASE WHEN name <> '' THEN name ELSE id END AS own_id")
+    with closing(PastSessions.open(path, columns=columns)) as opened:
+        found = {wanted: opened.find(wanted) for wanted in (ids[0], ids[0][:4], ids[0][:5], ids[1], "nobody")}
+    assert {wanted: one and one.id for wanted, one in found.items()} == {
+        ids[0]: ids[0],
+        ids[0][:4]: ids[1],
+        ids[0][:5]: ids[0],
+        ids[1]: ids[1],
+        "nobody": None,
     }

@@ -240,3 +240,12 @@ def test_a_fork_without_a_name_has_a_title_of_its_own(store: Store) -> None:
     copy = store.fork(session.info.id)
     assert (copy.name, copy.title) == ("", "(fork) fix the parser")
     assert (store.fork(session.info.id, name="mine").title, session.info.title) == ("fix the parser", "fix the parser")
+
+
+def test_a_fork_has_none_of_the_marks_of_its_original(store: Store, talk: Session) -> None:
+    talk.set_pinned(True)
+    for original in (talk.info.id, store.fork(talk.info.id).id):
+        fork = store.fork(original)
+        assert (fork.is_pinned, fork.has_forks, fork.origin) == (False, False, None)
+        assert store.find(original).has_forks
+    assert talk.info.is_pinned

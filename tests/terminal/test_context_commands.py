@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from nca.context.view import Summary
+from nca.context.view import Summary, View
 from nca.errors import UsageError
 from nca.messages import Message, ToolCall
+from tests.context.samples import talk
+from tests.sessions.samples import MANUAL
 from tests.terminal.stage import Stage, a_stage
 from tests.terminal.test_commands import LONG, SUMMARY, a_long_chat, replies
 from tests.terminal.test_help import columns
@@ -332,3 +334,15 @@ async def test_what_collapsing_does_not_shorten_is_neither_offered_nor_counted(t
         said = await stage.command(f"/context collapse {largest.id} {offered.id}")
         assert "Collapsed 1 message: " in said
         assert f"Message {largest.id} is as before." in said
+
+
+async def test_of_several_summaries_the_newest_is_shown(tmp_path: Path) -> None:
+    with a_stage(tmp_path, window_tokens=200_000) as stage:
+        with stage.conversation.store.create(directory=str(tmp_path), model="m") as session:
+            session.log.append(talk(6))
+            made = [Summary(f"s{one}", ((2 * one - 1, 2 * one),), f"Text {one}.") for one in (1, 2, 3)]
+            session.views.commit(View(tuple(made), 7), MANUAL)
+        await stage.app.sessions.resume(session.info.id)
+        for words, shown in (("", 3), (" s", 3), (" s1", 1), (" s2", 2)):
+            assert (await stage.command(f"/context show{words}")).startswith(f"Text {shown}."), words
+        await stage.conversation.close()

@@ -6,6 +6,7 @@ import re
 from xml.etree import ElementTree
 
 import msgspec
+import pytest
 
 from nca.context.tokens import message_tokens
 from nca.messages import Entry, Message, Usage
@@ -92,3 +93,15 @@ def test_what_no_message_explains_goes_along_with_every_request() -> None:
     assert [abs(composition.split(moment)["fixed"] - 1_000) <= 100 for moment in found] == [True] * 10
     estimated = msgspec.structs.replace(copy, usage=())
     assert all(Composition(estimated).split(moment)["fixed"] == 0 for moment in context_sizes(estimated)[0])
+
+
+@pytest.mark.parametrize("turns", [1, 4, 5, 6, 59, 60, 61, 400])
+def test_each_turn_of_the_person_has_a_tick_and_every_fifth_a_number(turns: int) -> None:
+    """What nca asks in between is no turn."""
+    messages = [Message("user", "x", source=source) for _ in range(turns) for source in ("typed", "nca")]
+    entries = [Entry(seq, message) for seq, message in enumerate(messages, 1)]
+    picture = timeline(new_copy(entries, directory="/"))
+    step = -(-turns // 60)
+    assert len(re.findall(r'y2="252"', picture)) == -(-turns // step)
+    numbers = re.findall(r'y="264" text-anchor="middle">(\d+)<', picture)
+    assert numbers == [str(number) for number in range(1, turns + 1, 5 * step)]

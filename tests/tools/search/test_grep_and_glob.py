@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import shutil
 import sys
 from collections import Counter
@@ -14,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nca.tools.files.workspace import Workspace
-from nca.tools.grep_and_glob import MAX_FILES, Glob, Grep, _matches, share_out
+from nca.tools.grep_and_glob import MAX_FILES, Glob, Grep, _matches, hidden_note, share_out
 from nca.tools.programs import find_program
 from nca.tools.search_worker import SearchRequest, search
 from nca.tools.tool import ToolError
@@ -344,3 +345,12 @@ def test_only_the_persons_own_ripgrep_is_used(root: Path, monkeypatch: pytest.Mo
     monkeypatch.chdir(program.parent)
     for path in ("", ".", "../bin"):
         assert find_program("rg", path, outside=root / "src") is None
+
+
+@given(st.lists(st.integers(1, 50), min_size=1, max_size=12), st.booleans())
+def test_of_what_is_not_shown_the_files_with_the_most_are_named(counts: list[int], is_all: bool) -> None:
+    said = hidden_note({f"{place}.py": count for place, count in enumerate(counts)}, is_all=is_all)
+    named = [int(count) for count in re.findall(r"\.py (\d+)", said)]
+    assert named == sorted(counts, reverse=True)[: len(named)]
+    assert len(named) == min(5, len(counts))
+    assert ("at least" in said) != is_all

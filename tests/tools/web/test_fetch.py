@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -343,3 +343,23 @@ async def test_a_page_that_takes_long_is_stopped_at_the_deadline_and_when_it_is_
 def _children() -> list[int]:
     """The processes that this one started and that still run; none on systems without /proc."""
     return [int(pid) for file in Path("/proc/self/task").glob("*/children") for pid in file.read_text().split()]
+
+
+class Named(FetchUrl):
+    """A host with these addresses, as a name server would say."""
+
+    addresses: Sequence[str] = ()
+
+    async def _addresses(self, host: str, port: int) -> Sequence[str]:
+        return self.addresses
+
+
+@pytest.mark.parametrize(("place", "is_reached"), [(0, True), (1, True), (2, True), (3, False)])
+async def test_the_next_address_of_a_host_is_tried_if_nobody_answers(base: str, place: int, is_reached: bool) -> None:
+    tool = Named()
+    tool.addresses = [*(f"127.0.0.{2 + number}" for number in range(place)), "127.0.0.1"]
+    if is_reached:
+        assert (await tool.call(f"{base}/json")).text
+    else:
+        with pytest.raises(ToolError, match="could not be fetched"):
+            await tool.call(f"{base}/json")

@@ -370,3 +370,11 @@ def test_the_store_lists_sessions_but_not_those_of_subagents(tmp_path: Path) -> 
     assert [(one.path.name, one.title, one.directory) for one in found] == [("s-1.jsonl", "Fix the bug", "/work")]
     assert found[0].at > 0
     assert list(FORMAT.files({"CLAUDE_CONFIG_DIR": str(tmp_path / ".claude")}, Path("/nowhere")))
+
+
+@pytest.mark.parametrize("key", ["custom-title", "summary", "ai-title"])
+def test_the_title_that_was_given_last_counts(key: str) -> None:
+    field = {"custom-title": "customTitle", "summary": "summary", "ai-title": "aiTitle"}[key]
+    titles = [{"type": key, field: title, "leafUuid": "u1"} for title in ("First", "Second", "Third")]
+    found = read(titles[0], user("u1", None, "Start"), titles[1], answer("a1", "u1", "Ready"), titles[2])
+    assert found.copy.info.name == "Third"

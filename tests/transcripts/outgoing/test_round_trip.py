@@ -18,13 +18,15 @@ from nca.context.rules.messages import NO_OUTPUT
 from nca.context.view import Marker, Stub, Summary, Verbatim, View
 from nca.errors import UsageError
 from nca.humanize import counted
-from nca.messages import AttachmentPart, MediaPart, Message, TextPart, ToolCall
+from nca.messages import AttachmentPart, MediaPart, Message, TextPart, ToolCall, Usage, user_message
 from nca.sessions.transfer import SessionCopy
+from nca.sessions.usage import UsageRow
 from nca.transcripts.conversation_file import ConversationFile, read_conversation
 from nca.transcripts.formats.registry import format_named
 from nca.transcripts.formats.source import Source
 from nca.transcripts.outgoing.conversation import AGENTS, Written, agent_named, outgoing, write_for
 from nca.wire import content_text
+from nca.words import words
 from tests.context.logs import logs
 from tests.transcripts.outgoing.sessions import SUMMARIZED, SUMMARY, TALK, compacted, real_talks, session
 
@@ -231,3 +233,12 @@ def test_a_long_folder_name_ends_with_the_hash_that_claude_code_gives_it(tmp_pat
     directory = Path("/" + "ä long folder/" * 20)
     done = written("claude", session(directory=directory), tmp_path)
     assert done.file.parent.name == ("--" + "-long-folder--" * 20)[:200] + "-niv30s"
+
+
+def test_each_answer_has_its_own_model_and_usage() -> None:
+    copy = session([one for n in range(3) for one in (user_message(words(f"Why {n}?")), Message("assistant", f"{n}."))])
+    reports = [UsageRow(seq, f"model-{seq}", Usage(700 + seq, 20, 10), 0, 0.0) for seq in (1, 3)]
+    out = outgoing(msgspec.structs.replace(copy, usage=tuple(reports)))
+    answers = [one for one in out.sent if one.message.role == "assistant"]
+    assert [one.model for one in answers] == ["model-1", "model-3", copy.info.model]
+    assert [one.usage and one.usage.prompt_tokens for one in answers] == [701, 703, None]
