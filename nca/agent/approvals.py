@@ -105,7 +105,7 @@ class Approvals:
 
     saved_rules    rules in the person's settings
     session_rules  what the person allowed for this chat
-    unanswered     calls of this turn that needed an approval when nobody could be asked
+    unanswered     calls of this turn, and requests of servers, that needed an approval when nobody could be asked
     one_at_a_time  held while the person is asked
     """
 
@@ -152,7 +152,7 @@ class Approvals:
         if found := self._matching(deny, call, needed, approval, toolbox):
             return refused(RULE.format(rule=found), f"not allowed by your rule {found}")
         if needed != "read" and approval.path and _is_own(Path(approval.path)):
-            return refused(OWN_FILES.format(path=approval.path))
+            return refused(OWN_FILES.format(path=approval.path), "a file of nca's own")
         reasons = await self._why_a_rule_asks(ask, call, needed, approval, toolbox)
         reasons += [_why_a_hook_asks(ruling)] if ruling is not None and by_hook == "ask" else []
         if reasons:
@@ -186,19 +186,23 @@ class Approvals:
         async with self.one_at_a_time:
             answer = await self._answer(asked)
         if answer.choice == "unanswered":
-            self._emit(ApprovalGiven(asked.call_id, asked.name, "unanswered"))
             return "it needs the person's approval, and nobody can give it here"
         is_denied = answer.choice == "deny"
         self._emit(ApprovalGiven(asked.call_id, asked.name, "denied" if is_denied else "once", answer.word))
         return f"the person said no{f': {answer.word}' if answer.word else ''}" if is_denied else ""
 
     async def _answer(self, asked: ApprovalAsked) -> Answer:
+        """The answer. The caller says what was decided, unless nobody could be asked."""
         self._emit(asked)
         try:
-            return await self.person.ask(asked)
+            answer = await self.person.ask(asked)
         except BaseException:
             self._emit(ApprovalGiven(asked.call_id, asked.name, "stopped"))
             raise
+        if answer.choice == "unanswered":
+            self.unanswered.append(asked)
+            self._emit(ApprovalGiven(asked.call_id, asked.name, "unanswered"))
+        return answer
 
     async def _why_a_rule_asks(
         self, rules: Sequence[PermissionRule], call: ToolCall, needed: Permission, approval: Approval, toolbox: Toolbox
@@ -255,10 +259,8 @@ class Approvals:
             await self._sandbox.before_command(is_asked=True)
         answer = await self._answer(asked)
         if answer.choice == "unanswered":
-            self.unanswered.append(asked)
-            self._emit(ApprovalGiven(call.id, call.name, "unanswered"))
             why = f" {approval.warning}" if is_by_person or is_unclear else ""
-            return refused(f"{refusal(self.mode, needed, 'ask')}{why}")
+            return refused(f"{refusal(self.mode, needed, 'ask')}{why}", "nobody could be asked")
         is_denied = answer.choice == "deny" or (answer.choice != "once" and not subject)
         self._emit(ApprovalGiven(call.id, call.name, "denied" if is_denied else answer.choice, answer.word))  # type: ignore[arg-type]
         if is_denied:
@@ -351,7 +353,7 @@ def _is_own(path: Path) -> bool:
     )
 
 
-def refused(text: str, summary: str = "not allowed") -> ToolOutcome:
+def refused(text: str, summary: str) -> ToolOutcome:
     """The outcome with the text for the model, and a few words for a person."""
     return ToolOutcome(text, is_error=True, summary=summary)
 

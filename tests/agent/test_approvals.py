@@ -204,6 +204,7 @@ async def test_nobody_to_ask_is_said_and_does_not_run(room: Room) -> None:
     assert (finished.reason, finished.exit_code, finished.is_unanswered) == ("answered", 1, True)
     assert room.touch.written == []
     assert room.decisions == ["unanswered"]
+    assert room.outcomes[-1] == "nobody could be asked"
     assert "nobody can give it here" in results(conversation)[0]
     finished = await conversation.send("And now without a call.")
     assert (finished.exit_code, finished.is_unanswered) == (0, False)

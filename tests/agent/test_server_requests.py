@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -45,7 +45,7 @@ class Typist(Nobody):
 
     can_choose = True
 
-    def __init__(self, key: str, *lines: str | None, choice: str = "once") -> None:
+    def __init__(self, key: str, *lines: str | None, choice: Literal["once", "deny", "unanswered"] = "once") -> None:
         self.key = key
         self.lines = list(lines)
         self.choice = choice
@@ -54,8 +54,8 @@ class Typist(Nobody):
 
     async def ask(self, asked: ApprovalAsked) -> Answer:
         self.seen.append(asked)
-        if self.choice == "deny" and asked.name == "the MCP server test":
-            return Answer("deny", "not now")
+        if self.choice != "once" and asked.name == "the MCP server test":
+            return Answer(self.choice, "not now")
         return Answer("once")
 
     async def choose(self, question: str, keys: Sequence[tuple[str, str]]) -> str:
@@ -236,6 +236,12 @@ async def test_a_server_does_not_reach_the_model_without_the_person(room: Room) 
     asked, person = ask("sampling/createMessage", messages=messages, maxTokens=9), Typist("", choice="deny")
     denied = await answer(room.open(asked, "Done.", person=person, permission="ask", servers=(OLD,)))
     assert denied["message"] == "the person said no: not now"
+    alone = room.open(asked, "Done.", person=Typist("", choice="unanswered"), permission="ask", servers=(OLD,))
+    finished = await alone.send("Go on.")
+    assert "nobody can give it here" in results(alone)[-1]
+    assert (finished.is_unanswered, finished.exit_code) == (True, 1)
+    assert [one.decision for one in room.of(ApprovalGiven)][-2:] == ["once", "unanswered"]
+    await alone.close()
     large = ask("sampling/createMessage", 200_000, messages=messages, maxTokens=9)
     refused = await answer(room.open(large, "Done.", servers=(OLD,)))
     assert "the model has room for" in refused["message"]
