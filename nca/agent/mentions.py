@@ -235,11 +235,11 @@ def _read(path: Path, name: str, *, can_see: bool) -> _Text | _Image:
             size = os.fstat(file.fileno()).st_size
             raw = file.read(_READ_LIMIT_BYTES)
     except (ToolError, OSError) as error:
-        raise UsageError(f"@{path.name}: {error}.", advice="Nothing was sent.") from error
+        raise UsageError(f"@{shown(name)}: {error}.", advice="Nothing was sent.") from error
     if kind := image_kind(raw):
         return _image(raw, kind, shown(name), size, can_see=can_see)
     if b"\0" in raw[:8192]:
-        raise UsageError(f"@{path.name} is not a text file.", advice="Nothing was sent.")
+        raise UsageError(f"@{shown(name)} is not a text file.", advice="Nothing was sent.")
     return _Text(name, clean_text(raw.decode("utf-8", "replace")), size, (path, raw))
 
 

@@ -12,7 +12,7 @@ import msgspec
 
 from nca.agent.window import Window
 from nca.context.tokens import text_tokens
-from nca.errors import CostLimitReached, NcaError, ProviderError
+from nca.errors import CostLimitReached, NcaError, ProviderError, ProviderFailure
 from nca.events import Listener, Notice, SideRequestFinished
 from nca.messages import Usage
 from nca.models.catalog import ModelFacts, cost_of, money
@@ -24,6 +24,7 @@ WARNING_RATIO = 0.8
 ANSWERS_NAME = "answers"
 BESIDE_NAME = "other requests"
 """Requests for summaries, subtasks, `/btw` and MCP servers."""
+WITHOUT_TOOLS = "{model} takes no tools ({said}). In this session it answers without them."
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,15 +170,23 @@ async def ask_counted(
         raise
 
 
+def leave_out_tools(window: Window, facts: ModelFacts, failure: ProviderFailure, emit: Listener) -> None:
+    """Note that a model refuses the tools of a request, and say so once."""
+    if window.state.leave_out_tools(facts):
+        emit(Notice(WITHOUT_TOOLS.format(model=facts.name, said=failure.message.rstrip("."))))
+
+
 async def _ask_with_tools_or_without(
-    window: Window, model: Model, request: ModelRequest, count: Callable[[], int], hear: OnDelta
+    window: Window, model: Model, request: ModelRequest, count: Callable[[], int], hear: OnDelta, emit: Listener
 ) -> Reply:
     """The reply to a request whose tools are there only because the conversation has them: a model may refuse them."""
-    try:
-        return await ask_counted(window, model, request, count, hear)
-    except ProviderError as error:
-        if error.failure.parameter != "tools" or not request.tools:
-            raise
+    if window.state.as_met(model.facts).can_use_tools:
+        try:
+            return await ask_counted(window, model, request, count, hear)
+        except ProviderError as error:
+            if error.failure.parameter != "tools" or not request.tools:
+                raise
+            leave_out_tools(window, model.facts, error.failure, emit)
     return await ask_counted(window, model, replace(request, tools=[]), count, hear)
 
 
@@ -197,7 +206,7 @@ async def ask_beside(
     refuse_above_limit(window, model, count)
     name, server, started = model.facts.name, server_of(model), time.monotonic()
     try:
-        reply = await _ask_with_tools_or_without(window, model, request, count, hear)
+        reply = await _ask_with_tools_or_without(window, model, request, count, hear, emit)
     except BaseException as error:
         seconds, failure = time.monotonic() - started, type(error).__name__
         emit(SideRequestFinished(purpose, name, seconds, failure=failure, server=server))

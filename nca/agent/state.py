@@ -128,9 +128,14 @@ class SessionState:
         self._contradicted = _set_window(self.loaded, self.facts)
         return True
 
-    def leave_out_tools(self) -> None:
-        """The model has refused a request for its tools: in this session it gets none, from the next `use` on."""
-        self._without_tools.add(_place(self.facts))
+    def leave_out_tools(self, facts: ModelFacts) -> bool:
+        """The model has refused a request for its tools: it gets none in this session, from the next `use` on.
+
+        True if that is news.
+        """
+        is_news = _place(facts) not in self._without_tools
+        self._without_tools.add(_place(facts))
+        return is_news
 
     def as_met(self, facts: ModelFacts) -> ModelFacts:
         """The facts of a model with what it has refused in this session."""

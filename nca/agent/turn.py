@@ -12,7 +12,7 @@ from typing import Any, Literal
 from nca.agent.calls import Calls
 from nca.agent.parts import Parts
 from nca.agent.reply_checks import ASKED_AGAIN, cut_notice, ending, is_cut
-from nca.agent.spending import ask_counted, refuse_above_limit
+from nca.agent.spending import ask_counted, leave_out_tools, refuse_above_limit
 from nca.agent.window import Window
 from nca.context.file_reads import CUT_OFF_BY_USER
 from nca.context.validate import validate_request
@@ -43,7 +43,6 @@ ANSWER_NOW = "[Your reasoning reached the length limit of the answer. Answer now
 GO_ON = "[The connection broke off here. Go on exactly where your answer ended, without repeating any of it.]"
 GOES_ON = frozenset({LENGTHEN, GO_ON})
 """The text for the model between two parts of one answer."""
-WITHOUT_TOOLS = "{model} takes no tools ({said}). In this session it answers without them."
 NOTHING_HELPS = (
     "Compacting did not help. Unpin messages, shorten the input, or use a model with a larger window (/model)."
 )
@@ -93,6 +92,7 @@ class Turn:
         was_cut = False
         while True:
             self.steps += 1
+            self._take_as_met()
             reply = await self._step()
             calls, is_second_cut = reply.message.tool_calls, was_cut
             was_cut = reply.finish_reason == "length"
@@ -221,10 +221,14 @@ class Turn:
         """Whether the next request has none, because the model refuses those it was offered. The person is told."""
         if failure.parameter != "tools" or not self.window.tools:
             return False
-        self.window.state.leave_out_tools()
-        self.window.use_model(self.window.facts)
-        self.emit(Notice(WITHOUT_TOOLS.format(model=self.model.facts.name, said=failure.message.rstrip("."))))
+        leave_out_tools(self.window, self.window.facts, failure, self.emit)
+        self._take_as_met()
         return True
+
+    def _take_as_met(self) -> None:
+        """Offer no tools to a model that has refused them, here or in a question beside the conversation."""
+        if self.window.tools and not self.window.state.as_met(self.window.facts).can_use_tools:
+            self.window.use_model(self.window.facts)
 
     def _explained(self, failure: ProviderFailure) -> ProviderFailure:
         """The failure; a refusal without a word is an overflow if the request was near the window."""

@@ -10,7 +10,7 @@ import msgspec
 
 from nca.agent.approvals import Person
 from nca.agent.hooks import Hooks
-from nca.agent.mentions import HOOK, Beside, attached_lines, mentioned, went_along, with_attachments
+from nca.agent.mentions import HOOK, Beside, attached_lines, mentioned, name_in, went_along, with_attachments
 from nca.agent.window import Window
 from nca.config.tables import Injection
 from nca.context.admission import file_token_budget
@@ -25,6 +25,7 @@ from nca.humanize import UsualNotice, counted
 from nca.messages import AttachmentPart, Message, clean_text, user_message
 from nca.redact import Redactor
 from nca.tools.files.reading_rules import FilesRead
+from nca.tools.files.workspace import shown
 from nca.tools.mcp.servers import Servers
 from nca.words import Source, Words, merged, text_of, words
 
@@ -86,8 +87,8 @@ class UserInput:
 
     def _take_view(self) -> None:
         window = self.window
-        shown = [entry.message for entry in window.history.visible()]
-        self._reminders = Reminders(shown_injections(window.context.inject, shown))
+        seen = [entry.message for entry in window.history.visible()]
+        self._reminders = Reminders(shown_injections(window.context.inject, seen))
         self._newest_view = window.session.views.current_id
         """The newest view that was looked at for reminders."""
         self._taken_back = 0
@@ -252,7 +253,7 @@ class UserInput:
         budget = file_token_budget(*room, 0, file_ratio=self.window.context.admission.file_ratio)
         for path in paths:
             if denial := self.window.state.reading(self.directory).denial(path):
-                raise UsageError(f"@{path.name} {denial}.", advice="Nothing was sent.")
+                raise UsageError(f"@{shown(name_in(path, self.directory))} {denial}.", advice="Nothing was sent.")
         raw_budget = int(budget / self.window.meter.calibration.ratio)
         message = with_attachments(
             said,

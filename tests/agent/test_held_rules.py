@@ -10,6 +10,7 @@ import pytest
 
 from nca.agent.approvals import Answer, Nobody
 from nca.agent.conversation import Conversation
+from nca.agent.mentions import name_in
 from nca.config.layers import load
 from nca.events import ApprovalAsked, ErrorRaised, Event
 from nca.messages import Message, ToolCall
@@ -171,6 +172,8 @@ async def test_a_denied_file_is_not_attached(place: Place, name: str) -> None:
         assert list(conversation.context.entries) == []
         await conversation.close()
     (said,) = [event.message for event in events if isinstance(event, ErrorRaised)]
+    path = (place.root / name.replace("~", str(place.home))).resolve()
+    assert said.startswith(f"@{name_in(path, place.root)} may not be read: ")
     assert "a rule of the person's denies it (Read" in said
 
 

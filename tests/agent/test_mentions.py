@@ -127,11 +127,14 @@ def test_what_cannot_come_along_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "broken.png").write_bytes(PNG + b"\0" * 100)
     (tmp_path / "huge.png").write_bytes(PNG + b"\0" * 5_000_001)
     (tmp_path / "data.bin").write_bytes(b"a\0b")
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "data.bin").write_bytes(b"a\0b")
     os.mkfifo(tmp_path / "pipe.txt")
     for text, options, reason in (
         ("@shot.png", {}, "is an image .image/png., and the model takes none"),
         ("@huge.png", {"can_see": True}, "the most is 3,932,160"),
         ("@data.bin", {}, "is not a text file"),
+        ("@sub/data.bin", {}, "^@sub/data.bin is not a text file"),
         ("@pipe.txt", {}, "is not an ordinary file"),
         ("@gone.txt", {}, "there is no such file"),
         ("@*.py", {}, "@ takes no pattern"),

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from nca.agent.turn import WITHOUT_TOOLS
+from nca.agent.spending import WITHOUT_TOOLS
 from nca.events import ErrorRaised, Notice, RequestStarted
 from nca.models.choose import open_model
 from nca.testing.faults import Fault
@@ -90,11 +90,15 @@ async def test_calls_that_another_model_has_made_stay_in_the_conversation(tmp_pa
 
 
 async def test_a_question_beside_the_conversation_does_without_them_too(tmp_path: Path) -> None:
-    with Provider(in_order("", "It is blue."), faults={"plain": refusing()}) as provider:
-        conversation = await Room(tmp_path, provider).open("openai/plain")
+    with Provider(in_order("", "It is blue.", "One.", "It is red."), faults={"plain": refusing()}) as provider:
+        room = Room(tmp_path, provider)
+        conversation = await room.open("openai/plain")
         assert await conversation.beside.ask_meanwhile("Which colour?", lambda: None) == "It is blue."
+        assert (await conversation.send("1")).text == "One."
+        assert await conversation.beside.ask("Which one?") == "It is red."
         await conversation.close()
-    assert [offered(one) for one in provider.requests] == [True, False]
+    assert [offered(one) for one in provider.requests] == [True, False, False, False], "each learns from the other"
+    assert sum("takes no tools" in event.message for event in room.of(Notice)) == 1
 
 
 async def test_a_refusal_without_tools_in_the_request_is_the_error(tmp_path: Path) -> None:
