@@ -158,7 +158,7 @@ def _settings() -> Iterator[Finding]:
 
     loaded = load_settings({}, None)
     check_names(loaded)
-    states = (f"{file} ({'read' if file.exists() else 'does not exist'})" for file in files)
+    states = (f"{file} ({'read' if file.exists() else 'no file, so it sets nothing'})" for file in files)
     yield Finding("settings", "ok", ", ".join(states))
     for note in loaded.notes:
         yield Finding("settings", "warn", note)
@@ -306,7 +306,7 @@ def _runtime() -> Iterator[Finding]:
             advice = "On Debian and Ubuntu: apt install libgomp1"
             yield Finding("embedded", "warn", "libgomp.so.1 is missing.", advice)
             return
-    yield Finding("embedded", "ok", f"{RUNTIME} {_version(RUNTIME)}")
+    yield Finding("embedded", "ok", f"models on this machine can run: {RUNTIME} {_version(RUNTIME)} is installed")
 
 
 def _weights() -> Iterator[Finding]:
@@ -319,8 +319,8 @@ def _weights() -> Iterator[Finding]:
     if names:
         yield Finding("weights", "ok", f"{', '.join(names)}{partial_downloads}")
     else:
-        advice = f"To download {weights.recommended()}, which is recommended here: nca models get"
-        yield Finding("weights", "warn", f"none{partial_downloads}.", advice)
+        advice = f"You need one only without a provider or server: `nca models get` downloads {weights.recommended()}."
+        yield Finding("weights", "warn", f"no embedded model is downloaded{partial_downloads}.", advice)
 
 
 def _model(*, probe: bool) -> Iterator[Finding]:
@@ -343,11 +343,13 @@ def _model(*, probe: bool) -> Iterator[Finding]:
                 else Finding("model", "ok", f"from {base} (--probe lists its models)")
             )
             return
-        choice = choose(settings, os.environ, named_by=loaded.origin("model.name"), servers=())
+        choice = choose(settings, os.environ, named_by=loaded.origin("model.name"), servers=None if probe else ())
     except NcaError:
         # Another check has reported it.
         return
-    yield Finding("model", "ok", f"{choice.model}: {choice.why}")
+    is_sure = probe or choice.is_named or not choice.is_embedded
+    unsure = "no key and no endpoint is set; a server on this machine, if one runs, comes first (--probe looks)"
+    yield Finding("model", "ok", f"{choice.model}: {choice.why if is_sure else unsure}")
     if probe and choice.api_base and provider_of(choice.model) in SPEAKS_OPENAI:
         yield _endpoint(choice.api_base, choice.api_key, wanted=choice.model)
 

@@ -275,6 +275,17 @@ def test_doctor_says_what_is_half_fetched(home: Path) -> None:
     assert findings()["weights"]["detail"] == "smollm2-135m; incomplete: qwen2.5-coder-1.5b"
 
 
+def test_doctor_says_in_words_what_is_missing_and_nothing_that_it_has_not_looked_for(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NCA_MODEL__NAME")
+    found = findings()
+    assert "a server on this machine, if one runs, comes first (--probe looks)" in found["model"]["detail"]
+    assert "found" not in found["model"]["detail"]
+    assert found["weights"]["detail"] == "no embedded model is downloaded."
+    assert found["settings"]["detail"].endswith("config.toml (no file, so it sets nothing)")
+
+
 def test_doctor_refuses_an_unknown_embedded_name(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NCA_EMBEDDED", "gpt")
     assert "NCA_EMBEDDED: There is no embedded model 'gpt'" in findings()["weights"]["detail"]
