@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +25,7 @@ from nca.messages import Entry, Message
 from nca.models.catalog import ModelFacts
 from nca.models.client import ModelRequest
 from nca.sessions.results import Hit
+from nca.sessions.view_rows import PIN, UNPIN
 from nca.sessions.views import CompactionRecord
 from nca.words import Words
 
@@ -142,7 +143,8 @@ class Context:
     # Going back and forth
 
     def undo(self) -> CompactionRecord | None:
-        """Back to the exact view before the last compaction; later messages stay. None if there is none."""
+        """Back to the exact view and pins before the last compaction or change; later messages stay. None if there is
+        none."""
         return self._show_moved(self._views.undo(), self._views.redo)
 
     def redo(self) -> CompactionRecord | None:
@@ -179,7 +181,7 @@ class Context:
 
         None if they are shown already. Raises UsageError if there is nothing of that name, or no room for it.
         """
-        return self._show(manual_edits.named_ranges(self._window, wanted), "expand")
+        return self._window.put_in_force(self._shown(manual_edits.named_ranges(self._window, wanted)), "expand")
 
     def collapse(self, seqs: Sequence[int]) -> CompactionRecord | None:
         """Shorten these messages: a tool result to its placeholder, an earlier read of a file to a pointer to the
@@ -208,34 +210,41 @@ class Context:
         """The most that all pins may take together."""
         return int(PINS_RATIO * self._window.budget.budget_tokens)
 
-    def pin(self, seq: int) -> bool:
-        """Protect a message from compaction, and show its original; False if it was pinned already.
+    def pin(self, *seqs: int) -> bool:
+        """Protect messages from compaction, and show their originals; False if all were pinned already.
 
-        Raises UsageError if there is no such message, or the pins' budget has no room for it.
+        Raises UsageError, and changes nothing, if there is no such message, or the pins' budget has no room for them.
         """
-        manual_edits.check_exists(self._window.history, seq)
-        if seq in self._window.history.pins:
+        history = self._window.history
+        new = tuple(seq for seq in self._existing(seqs) if seq not in history.pins)
+        if not new:
             return False
-        needed = self.pin_tokens(seq) + sum(pin.tokens for pin in self.pins())
+        needed = sum(sizes_of(self._window, {*history.pins, *new}).values())
         if needed > self.pins_budget_tokens:
+            which = f"message {new[0]}" if len(new) == 1 else "these messages"
             raise UsageError(
-                f"There is no room for message {seq} among the pins: together they would take {needed:,} tokens,"
+                f"There is no room for {which} among the pins: together they would take {needed:,} tokens,"
                 f" {self.pins_budget_tokens:,} at most.",
                 advice="Unpin another, or pin a shorter one.",
             )
-        self._show([block_of(self._window.history, seq)], "pin")
-        self._views.pin(seq)
-        self._window.take_pins()
+        self._set_pins(self._shown([block_of(history, seq) for seq in new]), PIN, new)
         return True
 
-    def unpin(self, seq: int) -> bool:
-        """False if it was not pinned. Raises UsageError if there is no such message."""
-        manual_edits.check_exists(self._window.history, seq)
-        if seq not in self._window.history.pins:
-            return False
-        self._views.unpin(seq)
+    def unpin(self, *seqs: int) -> bool:
+        """False if none was pinned. Raises UsageError, and changes nothing, if there is no such message."""
+        gone = tuple(seq for seq in self._existing(seqs) if seq in self._window.history.pins)
+        if gone:
+            self._set_pins(self.view, UNPIN, gone)
+        return bool(gone)
+
+    def _existing(self, seqs: Sequence[int]) -> Iterable[int]:
+        for seq in seqs:
+            manual_edits.check_exists(self._window.history, seq)
+        return dict.fromkeys(seqs)
+
+    def _set_pins(self, view: View, cause: str, pins: tuple[int, ...]) -> None:
+        self._window.go_to(view, cause, "manual", pins=pins)
         self._window.take_pins()
-        return True
 
     # What there is
 
@@ -278,7 +287,8 @@ class Context:
         """The next request without the person's coming message."""
         return ModelRequest(self._window.next_messages(), self._window.tools)
 
-    def _show(self, ranges: Sequence[Range], cause: str) -> CompactionRecord | None:
+    def _shown(self, ranges: Sequence[Range]) -> View:
+        """The view that shows these originals too. Raises UsageError if there is no room for that."""
         view = restored(self._window.history, ranges)
         after = self._window.meter.used_again(self._window.history, view)
         if view != self.view and after > self._window.budget.budget_tokens:
@@ -286,7 +296,7 @@ class Context:
                 f"There is no room for that: it would fill {after:,} of {self._window.budget.budget_tokens:,} tokens.",
                 advice="Compact first, or take a single message by its number.",
             )
-        return self._window.put_in_force(view, cause)
+        return view
 
     def _show_moved(
         self, record: CompactionRecord | None, back: Callable[[], CompactionRecord | None]
@@ -295,6 +305,7 @@ class Context:
         if record is not None:
             try:
                 self._window.show(self._views.current())
+                self._window.take_pins()
             except StoreError:
                 back()
                 raise

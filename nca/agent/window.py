@@ -138,7 +138,7 @@ class Window:
             return False
         self._looked_at = view, budget_tokens
         views = self.session.views
-        record = views.record(views.current_id)
+        record = views.record(views.same_as_current()[-1])
         is_for_size = record.trigger in FOR_ITS_SIZE and views.redo_id is None
         return is_for_size and is_made_for_less(record.tokens_after, self.measure(), self.context)
 
@@ -152,9 +152,9 @@ class Window:
         return self._policy.gives_up_now
 
     def take_pins(self) -> None:
-        """Read the session's pins again after a change."""
-        self.history.pins = self.session.views.pins()
-        self._policy = self._policy.reconfigured()
+        """Read the session's pins again, which may have changed."""
+        if (pins := self.session.views.pins()) != self.history.pins:
+            self.history.pins, self._policy = pins, self._policy.reconfigured()
 
     def rungs_ahead(self, *, prepares: bool) -> list[Rung]:
         """The automatic actions as the context fills, lowest threshold first."""
@@ -322,12 +322,14 @@ class Window:
         """Commit a view that no plan made, such as one that the person asked for; None if it is the one in force."""
         return self.go_to(view, cause, trigger) if view != self.history.view else None
 
-    def go_to(self, view: View, cause: str, trigger: str, *, parent: int = CURRENT, files: int = 0) -> CompactionRecord:
-        """Commit such a view. `parent`: the stored one that it begins from; `files`: see `SessionViews.commit`."""
+    def go_to(
+        self, view: View, cause: str, trigger: str, *, parent: int = CURRENT, files: int = 0, pins: tuple[int, ...] = ()
+    ) -> CompactionRecord:
+        """Commit such a view. `parent`: the stored one that it begins from; the rest: see `SessionViews.commit`."""
         before, after = self.measure().used_tokens, self.meter.used_again(self.history, view)
         record = CompactionRecord(trigger=trigger, stages=(cause,), tokens_before=before, tokens_after=after)
         head = self.history.head
-        committed = self.session.views.commit(view, record, expected_head=head, parent=parent, files=files)
+        committed = self.session.views.commit(view, record, expected_head=head, parent=parent, files=files, pins=pins)
         self.show(view)
         return committed
 
@@ -338,8 +340,9 @@ class Window:
     def show(self, view: View) -> None:
         """Show a view that is current in the store. Raises StoreError if its messages cannot be read."""
         self.history.tokens_of(view)
-        self.history.view = view
-        self._policy = self._policy.edited(self.measure())
+        if view != self.history.view:
+            self.history.view = view
+            self._policy = self._policy.edited(self.measure())
 
     def _offered(self) -> list[dict[str, Any]]:
         """The tools that the model is offered; none that compacts if a person has turned compaction off."""
@@ -364,12 +367,8 @@ class Window:
         origin = self.session.info.origin
         own_since = origin.messages if origin else 0
         rows = [row for row in self.session.usage.reports(MOST_TAKEN_UP) if row.seq >= own_since]
-        is_sound = self.session.views.is_sound
-        ours = [
-            row
-            for row in rows
-            if row.model == self.facts.name and row.seq <= self.history.head and is_sound(row.view_id)
-        ]
+        ours = [row for row in rows if row.model == self.facts.name and row.seq <= self.history.head]
+        ours = [row for row in ours if self.session.views.is_sound(row.view_id)]
         reports: dict[int, tuple[int, int, int]] = {}
         for view_id in dict.fromkeys(row.view_id for row in ours):
             places = [place for place, row in enumerate(ours) if row.view_id == view_id]
@@ -379,7 +378,8 @@ class Window:
             for place, (text, calls), mended in zip(places, counts, added, strict=True):
                 reports[place] = (text + mended, calls, ours[place].usage.prompt_tokens)
         self.meter.relearn([reports[place] for place in range(len(ours))], self.history)
-        of_view = (row for row in reversed(rows) if row.view_id == self.session.views.current_id)
+        same = self.session.views.same_as_current()
+        of_view = (row for row in reversed(rows) if row.view_id in same)
         self._restore_anchor(next(of_view, None))
 
     def _count_answer(self, head: int, usage: Usage) -> None:

@@ -37,6 +37,7 @@ class ViewCopy(msgspec.Struct, frozen=True):
     since: int = 0
     left: int = CURRENT
     files: int = 0
+    pins: tuple[int, ...] = ()
 
 
 class SessionCopy(msgspec.Struct, frozen=True, kw_only=True):
@@ -196,7 +197,7 @@ def check(copy: SessionCopy) -> None:
         raise StoreError(f"The view in force, {copy.head_view}, is missing")
     if sorted(record.view_after for record in copy.compactions) != sorted(numbers - {0}):
         raise StoreError("The compactions are not those that the views come from")
-    if any(not 1 <= seq <= head for seq in copy.pins):
+    if any(not 1 <= seq <= head for pins in (copy.pins, *(view.pins for view in copy.views)) for seq in pins):
         raise StoreError("A pin is on a message that is not there")
     if any(row.view_id not in numbers for row in copy.usage):
         raise StoreError("The usage of a call is that of a view which is not there")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -22,7 +22,8 @@ REWIND, REDO, BESIDE, UNDO = "rewind", "redo", "beside", "undo"
 PUTS_ASIDE = frozenset({REWIND, REDO, BESIDE, UNDO})
 """Triggers of views that are not compactions: the same conversation, or a part of it, with messages put aside."""
 
-BY_HAND = frozenset({"clear", "expand", "pin", "collapse", "restore", "retry"})
+PIN, UNPIN = "pin", "unpin"
+BY_HAND = frozenset({"clear", "expand", PIN, UNPIN, "collapse", "restore", "retry"})
 """Stages of views that a person asked for, message by message. No compaction made them."""
 
 
@@ -78,6 +79,8 @@ class StoredView(msgspec.Struct, frozen=True):
     """The view that was current before it, if that is not its parent."""
     files: int = 0
     """The rewind of files (`nca.file_history`) that went with it; 0: none was recorded."""
+    pins: tuple[int, ...] = ()
+    """The messages that were pinned with it, or unpinned: its compaction's stage says which."""
 
 
 FIRST = StoredView((), 1)
@@ -121,6 +124,14 @@ def insert_record(connection: Transaction, session: int, view: int, record: Comp
         "INSERT INTO compactions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (session, view, clean_text(record.trigger), stages, *rest, kept),
     )
+
+
+def set_pins(connection: Transaction, session: int, pins: Sequence[int], *, is_pinned: bool) -> None:
+    add, take = (
+        "INSERT INTO pins VALUES (?, ?) ON CONFLICT DO NOTHING",
+        "DELETE FROM pins WHERE session = ? AND seq = ?",
+    )
+    connection.executemany(add if is_pinned else take, [(session, seq) for seq in pins])
 
 
 def go_to(connection: Transaction, session: int, view: int) -> None:

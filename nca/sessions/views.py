@@ -21,7 +21,7 @@ from nca.sessions import log, view_rows
 from nca.sessions.access import SessionAccess
 from nca.sessions.encoding import decode, encode
 from nca.sessions.sql import Transaction
-from nca.sessions.view_rows import CURRENT, PUTS_ASIDE, UNDO, CompactionRecord, StoredView, SummaryPlace
+from nca.sessions.view_rows import CURRENT, PIN, PUTS_ASIDE, UNDO, UNPIN, CompactionRecord, StoredView, SummaryPlace
 
 __all__ = ["CURRENT", "CompactionRecord", "SessionViews", "SummaryPlace"]
 
@@ -84,22 +84,31 @@ class SessionViews:
         expected_head: int | None = None,
         parent: int = CURRENT,
         files: int = 0,
+        pins: tuple[int, ...] = (),
     ) -> CompactionRecord:
         """Put `view` in force with its summaries and the record, in one transaction. Returns the completed record.
 
         expected_head  the newest seq that the planner knew; messages appended since are in the view's tail
         parent         the view that it begins from
         files          the rewind of files that goes with it
+        pins           messages that are pinned with it; unpinned, if the record's stage says so
         Raises StoreError, and changes nothing, if the view is not a partition of the log, reaches past its end, was
         planned on a longer log than this, or on a view that is no longer in force (`record.view_before`).
         """
         with self._access.transaction() as connection:
             if (expected_head or 0) > (head := log.head(connection, self._access.number)):
                 raise StoreError(f"The compaction was not applied: it covers more than the {head} messages of the log")
-            return self.put_in_force(connection, view, record, parent=parent, files=files)
+            return self.put_in_force(connection, view, record, parent=parent, files=files, pins=pins)
 
     def put_in_force(
-        self, connection: Transaction, view: View, record: CompactionRecord, *, parent: int = CURRENT, files: int = 0
+        self,
+        connection: Transaction,
+        view: View,
+        record: CompactionRecord,
+        *,
+        parent: int = CURRENT,
+        files: int = 0,
+        pins: tuple[int, ...] = (),
     ) -> CompactionRecord:
         """The same inside the caller's transaction."""
         session = self._access.number
@@ -115,48 +124,63 @@ class SessionViews:
         current = self.nearest(current)
         if view.tail > head + 1:
             raise StoreError(f"The compaction was not applied: it covers more than the {head} messages of the log")
+        if any(not 1 <= seq <= head for seq in pins):
+            raise StoreError("A pin is on a message that is not in this session")
         if record.view_before not in (CURRENT, current):
             raise StoreError("The compaction was not applied: the view has changed since it was planned")
         parent = current if parent == CURRENT else parent
         items = tuple(view_rows.stored_items(connection, session, view))
         left = CURRENT if parent == current else current
-        body = encode(StoredView(items, view.tail, view.aside, since=head + 1, left=left, files=files))
+        body = encode(StoredView(items, view.tail, view.aside, since=head + 1, left=left, files=files, pins=pins))
         connection.execute("INSERT INTO views VALUES (?, ?, ?, ?)", (session, number, parent, body))
         at = record.at or time.time()
         view_rows.insert_record(connection, session, number, msgspec.structs.replace(record, at=at))
+        view_rows.set_pins(connection, session, pins, is_pinned=UNPIN not in record.stages)
         view_rows.go_to(connection, session, number)
         return msgspec.structs.replace(
             record, id=view_rows.record_id(number), at=at, view_before=parent, view_after=number, undone=False
         )
 
     def undo(self) -> CompactionRecord | None:
-        """Go back to the view before the last compaction in effect; None if there is none.
+        """Go back to the view before the last compaction in effect, and its pins; None if there is none.
 
         Later messages stay, and what has been put aside since stays aside.
         """
-        number = current = self.current_id
-        while number and self.record(number).trigger in PUTS_ASIDE:
-            number = self.nearest(self.record(number).view_before)
-        if number == 0:
+        current = self.current_id
+        if (number := self._made_by(current)) == 0:
             return None
         record = self.record(number)
         before = self.nearest(record.view_before)
-        if number == current:
-            with self._access.transaction() as connection:
+        view = put_aside(self.load(before), self.load(current).aside)
+        with self._access.transaction() as connection:
+            if number == current:
                 view_rows.go_to(connection, self._access.number, before)
-        else:
-            view = put_aside(self.load(before), self.load(current).aside)
-            self.commit(view, CompactionRecord(trigger=UNDO, stages=(UNDO,)), parent=before)
+            else:
+                self.put_in_force(connection, view, CompactionRecord(trigger=UNDO, stages=(UNDO,)), parent=before)
+            self._set_pins(connection, record, is_undone=True)
         return msgspec.structs.replace(record, undone=True)
+
+    def _made_by(self, number: int) -> int:
+        """The view of the compaction that a view comes from: messages were only put aside since. 0 if there is none."""
+        while number and self.record(number).trigger in PUTS_ASIDE:
+            number = self.nearest(self.record(number).view_before)
+        return number
+
+    def _set_pins(self, connection: Transaction, record: CompactionRecord, *, is_undone: bool) -> None:
+        pins = self.stored_view(record.view_after).pins
+        is_pinned = (UNPIN in record.stages) == is_undone
+        view_rows.set_pins(connection, self._access.number, pins, is_pinned=is_pinned)
 
     def redo(self) -> CompactionRecord | None:
         """Apply the compaction undone last again; None if there is none, or a newer compaction replaced it."""
         number = self.redo_id
         if number is None:
             return None
+        record = self.record(self._made_by(number))
         with self._access.transaction() as connection:
             view_rows.go_to(connection, self._access.number, number)
-        return self.record(number)
+            self._set_pins(connection, record, is_undone=False)
+        return record
 
     @property
     def redo_id(self) -> int | None:
@@ -232,15 +256,15 @@ class SessionViews:
         """The seqs of the pinned messages."""
         return frozenset(seq for (seq,) in self._access.rows("SELECT seq FROM pins WHERE session = ?"))
 
-    def pin(self, seq: int) -> None:
-        """Pin a message. Raises StoreError if the log has no such message."""
-        with self._access.transaction() as connection:
-            if not 1 <= seq <= log.head(connection, self._access.number):
-                raise StoreError(f"There is no message {seq} in this session")
-            connection.execute("INSERT INTO pins VALUES (?, ?) ON CONFLICT DO NOTHING", (self._access.number, seq))
-
-    def unpin(self, seq: int) -> None:
-        self._access.write("DELETE FROM pins WHERE session = ? AND seq = ?", self._access.number, seq)
+    def same_as_current(self) -> list[int]:
+        """The current view, and those before it that differ from it in pins alone, newest first."""
+        same = [self.current_id]
+        while {PIN, UNPIN}.intersection((record := self.record(same[-1])).stages):
+            before = self.nearest(record.view_before)
+            if self.load(before) != self.load(same[-1]):
+                break
+            same.append(before)
+        return same
 
     def record(self, view: int) -> CompactionRecord:
         """The origin of a view other than the first."""

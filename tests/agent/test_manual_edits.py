@@ -202,6 +202,28 @@ async def test_the_number_is_the_same_again_where_nothing_was_asked_since_the_co
     await conversation.close()
 
 
+async def test_undo_takes_back_pins_too_and_a_pin_changes_no_number(tmp_path: Path) -> None:
+    room = Room(tmp_path)
+    conversation = room.open([f"Yes. {TALK}"] * 3, facts=ROOMY)
+    for text in ("One?", "Two?", "Three?"):
+        await conversation.send(text)
+    context, before = conversation.context, conversation.context.stats().used_tokens
+    context.pin(1, 3)
+    context.unpin(3)
+    for pins in ([1, 3], []):
+        assert context.undo() is not None
+        assert [pin.seq for pin in context.pins()] == pins
+    assert context.undo() is None
+    context.redo()
+    assert [pin.seq for pin in context.pins()] == [1, 3]
+    await conversation.close()
+    conversation = room.open([], facts=ROOMY, session=conversation.session.info.id)
+    stats = conversation.context.stats()
+    assert (stats.used_tokens, stats.is_estimate, stats.pinned_messages) == (before, False, 2)
+    assert all(record.is_by_hand for record in conversation.context.history())
+    await conversation.close()
+
+
 async def test_of_a_record_that_came_with_the_messages_nothing_is_lost(read_twice: Conversation) -> None:
     """As an import has one: however much of it a person lets the model see, the next compaction reads all of it."""
     lines = "\n".join(f"- ({seq}) Apples of sort {seq} go into box {seq}." for seq in range(1, 40, 2))

@@ -14,7 +14,7 @@ from nca.errors import SessionNotFound, StoreDamaged, StoreError
 from nca.messages import AttachmentPart, Message, TextPart, ToolCall, Usage
 from nca.sessions import Store
 from tests.cli.command import environment
-from tests.sessions.samples import MANUAL, calling, hiding, result, said
+from tests.sessions.samples import MANUAL, calling, hiding, pin, result, said
 from tests.testing.forked_tty import ForkedTty
 from tests.testing.forks import forked
 
@@ -152,7 +152,7 @@ def test_show_tells_what_happened(home: Path) -> None:
         session.views.commit(hiding(3), MANUAL)
         session.views.undo()
         session.views.commit(hiding(1), msgspec.structs.replace(MANUAL, stages=("retry",)))
-        session.views.pin(1)
+        pin(session, 1)
         session.usage.record(4, "m", Usage(100, 20, cost=0.5), 0)
         name = session.info.id
     shown = run(home, "show", name[:6]).output

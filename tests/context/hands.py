@@ -26,8 +26,8 @@ class Hands(Reference):
             assert self.window.history.view == self.view
             return
         assert is_new == (seq not in self.pins)
-        self.pins |= {seq}
         self.note_view(before)
+        assert seq in self.pins
         assert is_shown(self.window.history.view, seq) or not is_new
 
     @precondition(lambda self: self.log)

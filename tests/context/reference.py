@@ -47,16 +47,17 @@ class Sent:
 
 @dataclass(frozen=True)
 class Step:
-    """A view that was in force, and the request of that time."""
+    """A view that was in force with its pins, and the request of that time."""
 
     view: View
+    pins: frozenset[int]
     rows: Rows
     head: int
     model: str
 
 
 class Reference(RuleBasedStateMachine):
-    """`log`, `done` and `undone` are the reference: a list of messages, and two stacks of views."""
+    """`log`, `done` and `undone` are the reference: a list of messages, and two stacks of views with their pins."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -65,9 +66,9 @@ class Reference(RuleBasedStateMachine):
         self.log: list[Message] = []
         self.digests = [b""]
         self.done: list[Step] = []
-        self.undone: list[View] = []
+        self.undone: list[tuple[View, frozenset[int]]] = []
         self.view = View()
-        self.pins: set[int] = set()
+        self.pins: frozenset[int] = frozenset()
         self.sent: Sent | None = None
         self.events: list[Event] = []
         self.made_ids = 0
@@ -121,14 +122,15 @@ class Reference(RuleBasedStateMachine):
         return {call.id for call in called} - {message.tool_call_id for message in results}
 
     def now(self) -> Step:
-        return Step(self.view, self.window.request_messages(), len(self.log), self.window.facts.name)
+        return Step(self.view, self.pins, self.window.request_messages(), len(self.log), self.window.facts.name)
 
     def note_view(self, before: Step) -> None:
-        """Follow the window to its new view, where it has one."""
-        if self.window.history.view != before.view:
+        """Follow the window to its new view or pins, where it has them."""
+        history = self.window.history
+        if (history.view, history.pins) != (before.view, before.pins):
             self.done.append(before)
             self.undone = []
-            self.view = self.window.history.view
+            self.view, self.pins = history.view, history.pins
 
     def watched(self, work: Coroutine[Any, Any, object], mood: str) -> bool:
         """Run what may compact, and check what it did; False where it said that the context does not fit."""

@@ -18,6 +18,7 @@ from nca.context.within_window import MOST_WINDOWS
 from nca.errors import ContextDoesNotFit, ProviderFailure
 from nca.events import ContextCompaction
 from nca.messages import AttachmentPart, Message, TextPart, Usage
+from nca.sessions.view_rows import PIN, UNPIN
 from nca.wire import content_text
 from tests.context.effort import patient, trying
 from tests.context.hands import Hands
@@ -123,9 +124,11 @@ class SessionMachine(Hands):
     @rule(data=st.data())
     def pin_or_unpin(self, data: st.DataObject) -> None:
         seq = data.draw(st.integers(max(1, len(self.log) - 12), len(self.log)))
-        (self.session.views.unpin if seq in self.pins else self.session.views.pin)(seq)
-        self.pins ^= {seq}
-        self.window.history.pins = self.session.views.pins()
+        before = self.now()
+        self.window.go_to(self.view, UNPIN if seq in self.pins else PIN, "manual", pins=(seq,))
+        self.window.take_pins()
+        assert self.window.history.pins == self.pins ^ {seq}
+        self.note_view(before)
 
     @rule(focus=st.sampled_from(["", "the tests"]), mood=moods)
     def compact_by_hand(self, focus: str, mood: str) -> None:
@@ -158,8 +161,9 @@ class SessionMachine(Hands):
         assert (record is None) == (not self.done)
         if record is not None:
             step = self.done.pop()
-            self.undone.append(self.view)
-            self.view = step.view
+            self.undone.append((self.view, self.pins))
+            self.view, self.pins = step.view, step.pins
+            assert self.window.history.pins == self.pins
             if (step.head, step.model) == (len(self.log), self.window.facts.name):
                 assert self.window.request_messages() == step.rows
 
@@ -170,7 +174,8 @@ class SessionMachine(Hands):
         assert (record is None) == (not self.undone)
         if record is not None:
             self.done.append(before)
-            self.view = self.undone.pop()
+            self.view, self.pins = self.undone.pop()
+            assert self.window.history.pins == self.pins
 
     @rule(is_sure=st.sampled_from([False, False, True]))
     def clear(self, is_sure: bool) -> None:

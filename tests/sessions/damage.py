@@ -17,7 +17,7 @@ import msgspec
 from nca.messages import Message, Usage
 from nca.sessions import Learned, Store
 from nca.sessions.paths import HEADER_BYTES, log_of
-from tests.sessions.samples import MANUAL, calling, hiding, result, said
+from tests.sessions.samples import MANUAL, calling, hiding, pin, result, said
 
 PAGE_BYTES = 4096
 _WORD = re.compile(rb"W[0-9]{6}[0-9A-F]{4}")
@@ -46,7 +46,7 @@ def _fill(store: Store, numbers: range) -> None:
                 if turn % 15 == 14:
                     session.views.commit(hiding(turn * 4, f"s{number}-{turn}"), MANUAL)
                 session.usage.record((turn + 1) * 4, "m", Usage(100, 10, cost=0.01), session.views.current_id)
-            session.views.pin(5)
+            pin(session, 5)
             session.log.save_partial("half")
 
 

@@ -6,8 +6,9 @@ from pathlib import Path
 
 from nca.context.view import Marker, Stub, Summary, Verbatim, View
 from nca.messages import Message, ToolCall
-from nca.sessions import CompactionRecord, Store
+from nca.sessions import CompactionRecord, Session, Store
 from nca.sessions.database import Database
+from nca.sessions.view_rows import PIN, set_pins
 
 MANUAL = CompactionRecord(
     trigger="manual", stages=("summarize",), tokens_before=900, tokens_after=300, kept={"rules": (1, 2)}
@@ -54,3 +55,15 @@ def sqlite_of(store: Store) -> Database:
     """The database of a store in SQLite."""
     assert isinstance(store._database, Database)
     return store._database
+
+
+def pin(session: Session, *seqs: int) -> None:
+    """Pinned messages without the change that pinned them, as sessions of earlier versions have them."""
+    with session.transaction() as connection:
+        set_pins(connection, session.number, seqs, is_pinned=True)
+
+
+def change_pins(session: Session, *seqs: int, stage: str = PIN) -> None:
+    """Pin messages as a person does: it is a change that can be undone. `stage`: UNPIN unpins them."""
+    record = CompactionRecord(trigger="manual", stages=(stage,))
+    session.views.commit(session.views.current(), record, pins=seqs)

@@ -17,6 +17,7 @@ from nca.context.view import Marker, Stub, Summary, Verbatim, View
 from nca.errors import NcaError, SessionLocked, SessionNotFound, StoreError, ViewInUse
 from nca.messages import AttachmentPart, Message, TextPart, ToolCall, Usage
 from nca.sessions import CompactionRecord, Learned, Session, Store
+from tests.sessions.samples import change_pins
 
 Open = Callable[[], Store]
 
@@ -168,9 +169,9 @@ class StoreSuite:
     def test_pins_usage_and_what_was_learned(self, open_store: Open) -> None:
         store = open_store()
         session = made(store, "one", "two")
-        session.views.pin(2)
-        session.views.pin(2)
-        refused(StoreError, lambda: session.views.pin(3))
+        change_pins(session, 2)
+        change_pins(session, 2)
+        refused(StoreError, lambda: change_pins(session, 3))
         assert session.views.pins() == {2}
         session.usage.record(1, "m", Usage(10, 5, 3, cost=0.5), 0)
         session.usage.record(0, "m", Usage(2**40, 1), 0)
@@ -204,7 +205,7 @@ class StoreSuite:
         store = open_store()
         session, stays = made(store, "the zebra", "two"), made(store, "a zebra")
         session.views.commit(View((Summary("s", ((1, 2),), "s"),), 3), _RECORD)
-        session.views.pin(1)
+        change_pins(session, 1)
         session.usage.record(1, "m", Usage(1, 1), 1)
         refused(SessionLocked, lambda: open_store().delete(session.info.id))
         session_id = session.info.id
@@ -218,7 +219,7 @@ class StoreSuite:
         session = made(store, *ODD_TEXTS, name="the original")
         session.views.commit(View((Summary("s", ((1, 2),), "s"),), 3), _RECORD)
         session.views.undo()
-        session.views.pin(2)
+        change_pins(session, 2)
         session.usage.record(1, "m", Usage(1, 1, cost=0.1), 1)
         copy = store.copy_of(session.info.id)
         with Store.open(None) as elsewhere:
@@ -288,7 +289,7 @@ class StoreSuite:
         for write in (
             lambda: session.log.append(said("lost")),
             lambda: session.log.save_partial("lost"),
-            lambda: session.views.pin(1),
+            lambda: change_pins(session, 1),
             lambda: session.rename("lost"),
         ):
             assert "taken over" in str(refused(SessionLocked, write))

@@ -16,7 +16,7 @@ from nca.sessions.corruption import _unknown
 from nca.sessions.mended import MARK
 from nca.sessions.places import Found
 from tests.sessions.damage import Words, words_in
-from tests.sessions.samples import MANUAL, RICH_VIEW, filled, hiding, said
+from tests.sessions.samples import MANUAL, RICH_VIEW, filled, hiding, pin, said
 
 PAGE = 4096
 
@@ -53,7 +53,7 @@ def test_a_session_that_is_whole_keeps_everything(path: Path) -> None:
         record = session.views.commit(RICH_VIEW, MANUAL)
         session.views.commit(hiding(8), MANUAL)
         session.views.undo()
-        session.views.pin(3)
+        pin(session, 3)
         session.usage.record(8, "m", Usage(5, 6, cost=0.5), 1)
         session.log.save_partial("half")
         session.set_pinned(True)

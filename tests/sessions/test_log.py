@@ -13,7 +13,7 @@ from nca.errors import StoreError
 from nca.messages import AttachmentPart, Entry, MediaPart, Message, TextPart, ToolCall, clean_text
 from nca.sessions import Session, Store
 from nca.sessions.database import connect
-from tests.sessions.samples import calling, hiding, result, said
+from tests.sessions.samples import calling, hiding, pin, result, said
 
 EVERY_KIND = [
     Message("system", "rules"),
@@ -116,7 +116,7 @@ def test_deleting_the_whole_session_takes_everything(store: Store, session: Sess
 
     session.log.append(said("one", "two"))
     session.views.commit(hiding(1), MANUAL)
-    session.views.pin(2)
+    pin(session, 2)
     session.log.save_partial("half")
     name = session.info.id
     session.close()

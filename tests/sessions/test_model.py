@@ -12,7 +12,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from nca.context.view import Marker, Stub, Summary, Verbatim, View
 from nca.messages import Message, ToolCall, clean_text
 from nca.sessions import CompactionRecord, Store
+from nca.sessions.view_rows import PIN, UNPIN
 from nca.transcripts.session_file import read_session, to_json
+from tests.sessions.samples import change_pins
 
 TEXT = st.text(st.characters(codec=None), max_size=30)
 MESSAGE = st.one_of(
@@ -60,17 +62,16 @@ def views(draw: st.DrawFn, head: int) -> View:
 
 
 class StoreMachine(RuleBasedStateMachine):
-    """`log`, `done` and `undone` are the model: a list of messages and two stacks of views."""
+    """`log`, `done` and `undone` are the model: a list of messages and two stacks of views with their pins."""
 
     def __init__(self) -> None:
         super().__init__()
         self.folder = tempfile.TemporaryDirectory()
         self.path = Path(self.folder.name) / "data" / "sessions.db"
         self.log: list[Message] = []
-        self.done: list[View] = [View()]
-        self.undone: list[View] = []
+        self.done: list[tuple[View, frozenset[int]]] = [(View(), frozenset())]
+        self.undone: list[tuple[View, frozenset[int]]] = []
         self.partial = ""
-        self.pins: set[int] = set()
         self.committed = 0
 
     @initialize()
@@ -95,7 +96,10 @@ class StoreMachine(RuleBasedStateMachine):
     def commit(self, data: st.DataObject) -> None:
         view = data.draw(views(len(self.log)))
         self.session.views.commit(view, CompactionRecord(trigger="manual"), expected_head=len(self.log))
-        self.done.append(view)
+        self.take(view, self.done[-1][1])
+
+    def take(self, view: View, pins: frozenset[int]) -> None:
+        self.done.append((view, pins))
         self.undone = []
         self.committed += 1
 
@@ -116,13 +120,9 @@ class StoreMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.log)
     @rule(data=st.data())
     def pin_or_unpin(self, data: st.DataObject) -> None:
-        seq = data.draw(st.integers(1, len(self.log)))
-        if seq in self.pins:
-            self.session.views.unpin(seq)
-            self.pins.remove(seq)
-        else:
-            self.session.views.pin(seq)
-            self.pins.add(seq)
+        seq, (view, pins) = data.draw(st.integers(1, len(self.log))), self.done[-1]
+        change_pins(self.session, seq, stage=UNPIN if seq in pins else PIN)
+        self.take(view, pins ^ {seq})
 
     @rule()
     def reopen(self) -> None:
@@ -183,8 +183,7 @@ class StoreMachine(RuleBasedStateMachine):
         entries = self.session.log.entries()
         assert [entry.seq for entry in entries] == list(range(1, len(self.log) + 1))
         assert [entry.message for entry in entries] == self.log
-        assert self.session.views.current() == self.done[-1]
-        assert self.session.views.pins() == self.pins
+        assert (self.session.views.current(), self.session.views.pins()) == self.done[-1]
         partial = self.session.log.partial()
         assert (partial.text if partial else "") == self.partial
         assert (self.session.views.current_id > 0) == (len(self.done) > 1)

@@ -15,7 +15,7 @@ from nca.errors import SessionNotFound, StoreError
 from nca.messages import Entry
 from nca.sessions import Session, Store, transfer
 from nca.sessions.transfer import new_copy
-from tests.sessions.samples import filled, said
+from tests.sessions.samples import filled, pin, said
 
 DAY = 86_400
 
@@ -136,7 +136,7 @@ def test_what_expires_is_old_or_too_many_and_nothing_that_anybody_marked(data: D
             session_id = made(store, age_days=age, is_pinned=mark == "session pin")
             with store.open_session(session_id) as session:
                 if mark == "message pin":
-                    session.views.pin(1)
+                    pin(session, 1)
             if mark == "name":
                 with store._database.transaction() as connection:
                     connection.execute("UPDATE sessions SET name = 'x' WHERE id = ?", (session_id,))

@@ -16,7 +16,7 @@ from nca.sessions.log import insert
 from nca.sessions.transfer import FIRST_VIEW, SessionCopy, ViewCopy, cut, extend, new_copy
 from nca.sessions.usage import UsageRow
 from nca.sessions.views import SummaryPlace
-from tests.sessions.samples import MANUAL, RICH_VIEW, calling, hiding, result, said
+from tests.sessions.samples import MANUAL, RICH_VIEW, calling, hiding, pin, result, said
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def talk(session: Session) -> Session:
     session.views.commit(RICH_VIEW, msgspec.structs.replace(MANUAL, cost=0.25, trigger="threshold"))
     session.views.commit(hiding(8, "last"), MANUAL)
     session.views.undo()
-    session.views.pin(3)
+    pin(session, 3)
     session.usage.record(9, "m", Usage(100, 20, cost=0.5), 1)
     session.rename("the talk")
     return session
@@ -85,7 +85,7 @@ def test_a_fork_has_no_compaction_that_was_made_later(store: Store, talk: Sessio
 
 
 def test_a_fork_has_each_pin_up_to_its_last_message(store: Store, talk: Session) -> None:
-    talk.views.pin(10)
+    pin(talk, 10)
     copy = store.copy_of(talk.info.id)
     assert [cut(copy, at).pins for at in (2, 3, 9, 10)] == [(), (3,), (3,), (3, 10)]
 

@@ -8,7 +8,8 @@ import pytest
 from nca.context.view import Marker, Stub, Summary, Verbatim, View
 from nca.errors import StoreError
 from nca.sessions import CompactionRecord, Session, Store
-from tests.sessions.samples import MANUAL, RICH_VIEW, SUMMARY, hiding, said
+from nca.sessions.view_rows import UNPIN
+from tests.sessions.samples import MANUAL, RICH_VIEW, SUMMARY, change_pins, hiding, said
 
 
 @pytest.fixture
@@ -152,18 +153,39 @@ def test_summaries_can_be_listed_by_what_they_cover(store: Store, talk: Session)
 
 
 def test_pins(store: Store, talk: Session) -> None:
-    talk.views.pin(3)
-    talk.views.pin(3)
-    talk.views.pin(10)
-    talk.views.unpin(4)
+    change_pins(talk, 3)
+    change_pins(talk, 3)
+    change_pins(talk, 10)
+    change_pins(talk, 4, stage=UNPIN)
     for seq in (0, -1, 11):
-        with pytest.raises(StoreError, match="There is no message"):
-            talk.views.pin(seq)
+        with pytest.raises(StoreError, match="not in this session"):
+            change_pins(talk, seq)
     assert talk.views.pins() == {3, 10}
-    talk.views.unpin(3)
+    change_pins(talk, 3, stage=UNPIN)
     talk.close()
     with store.open_session(talk.info.id) as again:
         assert again.views.pins() == {10}
+
+
+def test_undo_takes_back_the_last_change_of_pins_and_redo_brings_it_again(talk: Session) -> None:
+    change_pins(talk, 3, 5)
+    change_pins(talk, 5, stage=UNPIN)
+    talk.views.commit(View((SUMMARY,), 3), MANUAL)
+    assert talk.views.same_as_current() == [3]
+    for pins in ({3}, {3, 5}, set()):
+        talk.views.undo()
+        assert talk.views.pins() == pins
+    assert talk.views.undo() is None
+    for pins in ({3, 5}, {3}, {3}):
+        assert talk.views.redo() is not None
+        assert talk.views.pins() == pins
+    talk.views.undo()
+    assert talk.views.same_as_current() == [2, 1, 0]
+    # A question beside the conversation comes between.
+    talk.rewinds.append_beside(said("by the way", "yes"))
+    for step, pins in ((talk.views.undo, {3, 5}), (talk.views.undo, set()), (talk.views.redo, {3, 5})):
+        assert step() is not None
+        assert talk.views.pins() == pins
 
 
 def test_sessions_do_not_see_each_other(store: Store, talk: Session) -> None:

@@ -13,6 +13,7 @@ from nca.sessions import sql
 from nca.sessions.database import Database, connect, migrate, prepare
 from nca.sessions.store import Store
 from nca.sessions.views import CompactionRecord
+from tests.sessions.samples import pin
 from tests.soak.account import Account, Known
 from tests.soak.facts import digest_of, prose
 
@@ -72,7 +73,7 @@ def _filled(store: Store) -> Account:
             session.log.append([Message("assistant", prose(f"old-{number}", 500))])
             session.log.append([Message("user", "and on"), Message("assistant", prose(f"older-{number}", 3_000))])
             session.views.commit(View((Summary("s", ((1, 4),), "A summary."),), 5), CompactionRecord(trigger="manual"))
-            session.views.pin(5)
+            pin(session, 5)
             log = [digest_of(entry.message) for entry in session.log.entries()]
             account.sessions[session.info.id] = Known(log)
     return account

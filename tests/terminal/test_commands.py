@@ -115,7 +115,7 @@ async def test_compact_undo_redo_and_history_agree(tmp_path: Path) -> None:
         assert summary.id in await stage.command("/context show")
         with pytest.raises(UsageError, match=summary.id):
             await stage.command("/context show nothing")
-        with pytest.raises(UsageError, match="no compaction to redo"):
+        with pytest.raises(UsageError, match="nothing to redo"):
             await stage.command("/context redo")
         stage.conversation.set("context.compact_threshold", 0.05)
         said = (await stage.command("/context undo")).replace("\n", " ")
@@ -126,7 +126,7 @@ async def test_clear_is_undoable_and_said_when_there_is_nothing(tmp_path: Path) 
     with a_stage(tmp_path, ["Hello."]) as stage:
         with pytest.raises(UsageError, match="already empty"):
             await stage.command("/context clear")
-        with pytest.raises(UsageError, match="no compaction to undo"):
+        with pytest.raises(UsageError, match="nothing to undo"):
             await stage.command("/context undo")
         await stage.conversation.send("Hi.")
         before = stage.conversation.context.effective_history()

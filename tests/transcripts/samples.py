@@ -8,6 +8,7 @@ from nca.context.view import Marker, Stub, Summary, Verbatim, View
 from nca.messages import AttachmentPart, MediaPart, Message, TextPart, ToolCall, Usage
 from nca.sessions import CompactionRecord, Store
 from nca.sessions.transfer import SessionCopy
+from tests.sessions.samples import pin
 
 HOSTILE = (
     "</pre></script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&amp;<!-- --> ]]> "
@@ -51,7 +52,7 @@ def full(text: str = HOSTILE) -> SessionCopy:
         session.views.commit(VIEW, RECORD)
         session.views.commit(View((Summary("s2", ((1, 6),), "later"),), 7), msgspec.structs.replace(RECORD, cost=None))
         session.views.undo()
-        session.views.pin(5)
+        pin(session, 5)
         session.usage.record(8, text, Usage(700, 20, 10, 5, 3, cost=0.5), 0)
         session.usage.record(9, text, Usage(300, 20), 1)
         return store.copy_of(session.info.id)

@@ -37,7 +37,7 @@ from nca.transcripts.archives import (
     checked,
     restore,
 )
-from tests.sessions.samples import MANUAL, RICH_VIEW, calling, hiding, result, said
+from tests.sessions.samples import MANUAL, RICH_VIEW, calling, hiding, pin, result, said
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def talk(store: Store) -> str:
         session.views.commit(RICH_VIEW, msgspec.structs.replace(MANUAL, cost=0.25))
         session.views.undo()
         session.rewinds.append_beside(said("by the way?", "Yes."))
-        session.views.pin(3)
+        pin(session, 3)
         session.usage.record(9, "m", Usage(100, 20, cost=0.5), 1)
         session.log.save_partial("half an answer")
         return session.info.id
@@ -198,7 +198,7 @@ def test_the_oldest_go_and_what_anybody_marked_stays(store: Store) -> None:
     with store.open_session(ids[1]) as session:
         session.set_pinned(True)
     with store.open_session(ids[2]) as session:
-        session.views.pin(1)
+        pin(session, 1)
     store.delete(store.fork(ids[3]).id)
     before = {one: held(store, one) for one in ids}
     with store.open_session(ids[4]):  # as if another process had it

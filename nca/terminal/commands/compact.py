@@ -243,29 +243,26 @@ def largest_collapsible(context: Context) -> list[ContextItem]:
 
 async def pin(app: App, wanted: str) -> None:
     """Pin messages by their numbers, or the `last` one that the person sent. Without an argument, list the pins."""
-    _edit_view(app, wanted, app.conversation.context.pin, "pinned", "already pinned")
+    _set_pins(app, wanted, app.conversation.context.pin, "pinned", "already pinned")
 
 
 async def unpin(app: App, wanted: str) -> None:
-    _edit_view(app, wanted, app.conversation.context.unpin, "no longer pinned", "not pinned")
+    _set_pins(app, wanted, app.conversation.context.unpin, "no longer pinned", "not pinned")
 
 
-def _edit_view(app: App, wanted: str, change: Callable[[int], bool], done: str, same: str) -> None:
-    """`change` returns whether it changed anything. Changes before a refusal stay, and are reported."""
-    seqs = _seqs(app, wanted)
+def _set_pins(app: App, wanted: str, change: Callable[..., bool], done: str, same: str) -> None:
+    """`change` pins or unpins messages."""
+    seqs, before = _seqs(app, wanted), {one.seq for one in app.conversation.context.pins()}
     if not seqs:
         _show_pins(app)
         return
-    changed: list[int] = []
-    unchanged: list[int] = []
-    try:
-        for seq in seqs:
-            (changed if change(seq) else unchanged).append(seq)
-    finally:
-        if unchanged:
-            app.output.show(f"{_are(unchanged)} {same}.")
-        if changed:
-            app.output.show(f"{_are(changed)} {done}. {_pins_line(app)}")
+    change(*seqs)
+    differ = before.symmetric_difference(one.seq for one in app.conversation.context.pins())
+    changed, unchanged = [seq for seq in seqs if seq in differ], [seq for seq in seqs if seq not in differ]
+    if unchanged:
+        app.output.show(f"{_are(unchanged)} {same}.")
+    if changed:
+        app.output.show(f"{_are(changed)} {done}. {_pins_line(app)} /context undo takes it back.")
 
 
 def _are(seqs: Sequence[int]) -> str:

@@ -81,12 +81,12 @@ async def _apply(app: App, marks: Mapping[str, Change]) -> None:
 
     if collapsing := marked("collapse"):
         await collapse(app, " ".join(collapsing))
-    for wanted in marked("unpin"):
-        await unpin(app, wanted)
+    if unpinning := marked("unpin"):
+        await unpin(app, " ".join(unpinning))
     for wanted in marked("expand"):
         await expand(app, wanted)
-    for wanted in marked("pin"):
-        await pin(app, wanted)
+    if pinning := marked("pin"):
+        await pin(app, " ".join(pinning))
     for wanted in marked("compact"):
         await compact(app, f"from {wanted}")
 
@@ -110,7 +110,7 @@ async def _redo(app: App, argument: str) -> None:
 
 def _show_change(app: App, record: CompactionRecord | None, word: str, done: str, then: str = "") -> None:
     if record is None:
-        raise UsageError(f"There is no compaction to {word}.")
+        raise UsageError(f"There is nothing to {word}.")
     kind = "change" if record.is_by_hand else "compaction"
     app.output.show(f"{done} the {kind} of {local_time(record.at)}. {usage_line(app)}{then}")
 
@@ -140,7 +140,7 @@ SUBCOMMANDS = {
     "accept": Subcommand("apply what /context compact --preview showed", accept, is_alone=True),
     "edit": Subcommand("open the preview's summary in your editor", edit, is_alone=True),
     "drop": Subcommand("discard the preview", drop, is_alone=True),
-    "undo": Subcommand("go back to before the last compaction", _undo, is_alone=True),
+    "undo": Subcommand("take back the last compaction or change, pins included", _undo, is_alone=True),
     "redo": Subcommand("take the undo back", _redo, is_alone=True),
     "clear": Subcommand("empty the context; undo brings it back", _clear, is_alone=True),
 }
