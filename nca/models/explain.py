@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from nca.errors import ModelNotFound, ModelUnavailable, ProviderError, ProviderFailure
@@ -13,7 +12,7 @@ from nca.models import certificates, failures
 from nca.models.error_details import ErrorDetails, causes, read_error
 from nca.models.failure_rules import codes, says
 from nca.models.failures import MAX_TEXT_CHARS, PassingFailure, classify_provider_error, is_quota
-from nca.models.providers import EMBEDDED, address_of, is_loopback, key_of, provider_of, start_of
+from nca.models.providers import EMBEDDED, address_of, is_loopback, key_of, provider_of, proxy_variable, start_of
 from nca.models.redirects import RedirectRefused
 
 _UNREACHABLE = frozenset({"ConnectError", "ConnectTimeout", "ConnectionRefusedError", "ProxyError", "gaierror"})
@@ -147,22 +146,6 @@ def check_proxy(api_base: str) -> None:
     """Raise ValueError for a proxy whose port is none: HTTP libraries find that only when they connect."""
     if name := proxy_variable(api_base, os.environ):
         _ = urlsplit(os.environ[name]).port
-
-
-def proxy_variable(api_base: str, env: Mapping[str, str]) -> str:
-    """The variable of the environment that sends requests for an address through a proxy; "" if none does.
-
-    Without an address it is a provider's, which is reached with encryption.
-    """
-    parts = urlsplit(api_base or "https://")
-    names = (f"{parts.scheme}_proxy", "all_proxy")
-    named = next((way for name in names for way in (name, name.upper()) if env.get(way)), "")
-    if not named or is_loopback(api_base):
-        return ""
-    # Imports much that few need.
-    from urllib.request import proxy_bypass
-
-    return "" if proxy_bypass(parts.hostname or "") else named
 
 
 def _refusal(details: ErrorDetails, failure: ProviderFailure, model: str, at: str) -> ProviderError | None:

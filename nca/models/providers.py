@@ -7,10 +7,14 @@ smallest; a test checks that each is in litellm's price map.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    from http.client import HTTPConnection
 
 EMBEDDED = "embedded/"
 """The prefix of embedded models' names."""
@@ -228,6 +232,22 @@ def is_loopback(address: str) -> bool:
     return host == "localhost" or host == "::1" or host.startswith("127.")
 
 
+def proxy_variable(api_base: str, env: Mapping[str, str]) -> str:
+    """The variable of the environment that sends requests for an address through a proxy; "" if none does.
+
+    Without an address it is a provider's, which is reached with encryption.
+    """
+    parts = urlsplit(api_base or "https://")
+    names = (f"{parts.scheme}_proxy", "all_proxy")
+    named = next((way for name in names for way in (name, name.upper()) if env.get(way)), "")
+    if not named or is_loopback(api_base):
+        return ""
+    # Imports much that few need.
+    from urllib.request import proxy_bypass
+
+    return "" if proxy_bypass(parts.hostname or "") else named
+
+
 def find_servers(servers: Sequence[LocalServer] = LOCAL_SERVERS) -> list[Found]:
     """The servers that answer in time and have a model, in order. All are asked at once."""
     from concurrent.futures import ThreadPoolExecutor
@@ -256,20 +276,11 @@ def list_windows(url: str, *, api_key: str = "", seconds: float = PROBE_SECONDS)
 
 def read_models(url: str, *, api_key: str = "", seconds: float = PROBE_SECONDS) -> dict[str, int]:
     """See `list_windows`. Raises OSError, HTTPException, and ValueError for an answer that is not valid."""
-    from http.client import HTTPConnection, HTTPSConnection
-
-    parts = urlsplit(url)
-    headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
-    if parts.scheme == "https":
-        from nca.models.certificates import certificates
-
-        connection: HTTPConnection = HTTPSConnection(
-            parts.hostname or "", parts.port, timeout=seconds, context=certificates()
-        )
-    else:
-        connection = HTTPConnection(parts.hostname or "", parts.port, timeout=seconds)
+    connection, target, headers = _connection(url, seconds)
+    if api_key:
+        headers["Authorization"] = f"Bearer {api_key}"
     try:
-        connection.request("GET", parts.path, headers=headers)
+        connection.request("GET", target, headers=headers)
         response = connection.getresponse()
         body = response.read(_MOST_BYTES) if response.status == 200 else b""
     finally:
@@ -278,6 +289,33 @@ def read_models(url: str, *, api_key: str = "", seconds: float = PROBE_SECONDS) 
     rows = (listed.get("models") or listed.get("data") or []) if isinstance(listed, dict) else []
     named = {str(row.get("id") or row.get("name") or ""): row for row in rows if isinstance(row, dict)}
     return {name: _window_in(row) for name, row in named.items() if name and "embed" not in name.lower()}
+
+
+def _connection(url: str, seconds: float) -> tuple[HTTPConnection, str, dict[str, str]]:
+    """A connection to a server, or to the proxy that the environment names for it; what to ask it for, and headers."""
+    from base64 import b64encode
+    from http.client import HTTPConnection, HTTPSConnection
+    from urllib.parse import unquote
+
+    parts, headers = urlsplit(url), dict[str, str]()
+    named = os.environ.get(proxy_variable(url, os.environ), "")
+    at = urlsplit(named if "://" in named else f"http://{named}") if named else parts
+    if named and at.scheme != "http":
+        raise OSError(f"a proxy of the kind {at.scheme} is not asked for a list")
+    host, port = at.hostname or "", at.port or (80 if named else None)
+    if parts.scheme == "https":
+        from nca.models.certificates import certificates
+
+        connection: HTTPConnection = HTTPSConnection(host, port, timeout=seconds, context=certificates())
+    else:
+        connection = HTTPConnection(host, port, timeout=seconds)
+    if named and at.username:
+        said = f"{unquote(at.username)}:{unquote(at.password or '')}"
+        headers["Proxy-Authorization"] = f"Basic {b64encode(said.encode()).decode()}"
+    if named and parts.scheme == "https":
+        connection.set_tunnel(parts.hostname or "", parts.port, headers)
+        return connection, parts.path, {}
+    return connection, url if named else parts.path, headers
 
 
 def _window_in(row: Mapping[str, Any]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -12,7 +13,8 @@ from nca.errors import ModelNotFound
 from nca.models.catalog import FROM_LIST, describe
 from nca.models.choose import named, open_model
 from nca.models.lookup import look_up, require_provider, served_beside
-from nca.testing.provider import Provider
+from nca.models.providers import list_windows
+from nca.testing.provider import LoopbackHandler, LoopbackProvider, Provider
 
 
 def caution(name: str, api_base: str = "") -> str:
@@ -75,6 +77,44 @@ async def test_an_endpoint_that_lists_nothing_leaves_what_is_known() -> None:
     for model in models:
         assert model.facts.window_in_words == "128,000 tokens (assumed)"
         await model.close()
+
+
+class _Proxy(LoopbackHandler):
+    def do_CONNECT(self) -> None:  # noqa: N802 - the name that http.server calls
+        self.on_get()
+
+    def on_get(self) -> None:
+        self.server.provider.asked.append((self.command, self.path, self.headers.get("Proxy-Authorization")))
+        body = json.dumps({"data": [{"id": "far", "max_model_len": 9_000}]}).encode()
+        self.send_response(200 if self.command == "GET" else 403)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+class Proxies(LoopbackProvider):
+    asked: list[tuple[str, str, str | None]]
+
+
+def test_a_list_is_asked_for_through_the_proxy_that_the_environment_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without it, each start waited for a connection that a company's network does not make."""
+    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+    proxy = Proxies(_Proxy)
+    proxy.asked = []
+    with proxy, Provider(models=("near",)) as endpoint:
+        monkeypatch.setenv("ALL_PROXY", f"http://me:se%20cret@127.0.0.1:{proxy.port}")
+        assert list_windows("http://models.invalid/v1/models") == {"far": 9_000}
+        assert list_windows("https://models.invalid/v1/models") == {}
+        assert list_windows(f"{endpoint.url}/models") == {"near": 0}, "this machine needs no proxy"
+        monkeypatch.setenv("ALL_PROXY", "socks5://127.0.0.1:1")
+        assert list_windows("http://models.invalid/v1/models") == {}
+    password = "Basic bWU6c2UgY3JldA=="
+    assert proxy.asked == [
+        ("GET", "http://models.invalid/v1/models", password),
+        ("CONNECT", "models.invalid:443", password),
+    ]
 
 
 def test_without_an_endpoint_the_nearest_known_names_are_said() -> None:
