@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import re
+from itertools import chain, combinations
 from pathlib import Path
 from typing import Any
 
+import pytest
 from acp.schema import FileEditToolCallContent, ToolCallProgress
 from hypothesis import given
 from hypothesis import strategies as st
 
 from nca.acp.content import path_of
 from nca.acp.session import servers_of
-from nca.acp.tool_calls import CallIds, Outlet, diff_content, edit_content, fenced, locations_of, plan_of
+from nca.acp.tool_calls import CallIds, Outlet, asked_content, diff_content, edit_content, fenced, locations_of, plan_of
+from nca.events import ApprovalAsked
 from nca.file_history.changes import unified
+
+
+def powerset(names: tuple[str, ...]) -> list[tuple[str, ...]]:
+    return list(chain.from_iterable(combinations(names, count) for count in range(len(names) + 1)))
+
 
 TEXTS = st.lists(st.sampled_from(["a", "b", "@@ -1 +1 @@", "-x", "+y", " z", "\\ No newline at end of file", ""])).map(
     "\n".join
@@ -101,3 +109,16 @@ def test_updates_wait_in_their_order_and_have_the_protocol_s_names_and_nothing_t
     shown = [{"sessionUpdate": "tool_call_update", "toolCallId": id, "status": "completed"} for id in "123"]
     assert [one.pop("params") for one in sent] == [{"sessionId": "s", "update": update} for update in shown]
     assert sent == [{"jsonrpc": "2.0", "method": "session/update"}] * 3
+
+
+@pytest.mark.parametrize("given", powerset(("path", "command", "diff", "warning", "directory")))
+def test_all_that_a_call_would_do_is_shown_before_it_is_allowed(given: tuple[str, ...]) -> None:
+    texts: dict[str, Any] = {name: f"the {name} of it" for name in ("path", "command", "warning", "directory")}
+    texts["diff"] = unified("one", "the diff of it", "file")
+    asked = ApprovalAsked("c", "tool", "execute", "the summary", **{name: texts[name] for name in given})
+    shown = "".join(one.model_dump_json() for one in asked_content(asked))
+    for name in given:
+        # Of a command the diff says nothing, and the path is the place of the call.
+        is_said_by = "command" if name == "diff" and "command" in given else name
+        assert name == "path" or f"the {is_said_by} of it" in shown, name
+    assert shown or "path" in given

@@ -100,3 +100,16 @@ def test_a_threshold_above_the_budget_is_said_as_such() -> None:
     rung = Rung("compact", 3_901, is_reached=False)
     assert _in_words(rung, "on", 3_900) == "compaction when a request exceeds the budget of 3,900 tokens"
     assert _in_words(rung, "on", 4_000) == "compaction at 3,901 tokens"
+
+
+async def test_a_pin_counts_while_its_message_is_shown(tmp_path: Path) -> None:
+    conversation = Room(tmp_path).open(["Hello.", "Again."])
+    await conversation.send("Hi.")
+    await conversation.send("And?")
+    for seq, pinned in ((1, 1), (3, 2)):
+        conversation.context.pin(seq)
+        assert conversation.context.stats().pinned_messages == pinned
+    conversation.context.clear()
+    assert conversation.context.stats().pinned_messages == 0
+    conversation.context.undo()
+    assert conversation.context.stats().pinned_messages == 2

@@ -5,6 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from nca.cli.startup import open_store
+from nca.config.loaded import defaults
+from nca.events import Notice
 from nca.messages import Entry
 from nca.sessions import Store, transfer
 from nca.sessions.transfer import new_copy
@@ -47,3 +52,18 @@ def test_10_000_sessions_and_a_clock_400_days_ahead(tmp_path: Path, provider: Pr
         for session_id in found:
             restore(store, session_id)
         assert len(store.list(None)) == COUNT + 2
+
+
+def test_why_old_sessions_stay_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NCA_HOME", str(tmp_path))
+    path = tmp_path / "data" / "sessions.db"
+    with Store.open(path) as store:
+        for number in range(3):
+            store.add(new_copy([Entry(1, said(f"question {number}")[0])], directory="/", model="m"))
+    (path.parent / "archives").write_text("no folder")
+    told: list[Any] = []
+    loaded = defaults().with_values({"session.max_sessions": 2}, "the test")
+    with open_store(loaded, told.append, is_new=True) as store:
+        assert len(store.list()) == 3
+    [notice] = [event.message for event in told if isinstance(event, Notice)]
+    assert notice.startswith("Old sessions (session.retention_days 0, max_sessions 2) could not be archived: ")

@@ -79,3 +79,20 @@ def test_menus_open_only_for_commands_and_mentions() -> None:
     assert may_complete("look @")
     assert not may_complete("words")
     assert not may_complete("two\n/lines")
+
+
+async def test_names_that_begin_so_stand_first_then_aliases_then_names_with_the_letters(tmp_path: Path) -> None:
+    commands = {command.name: command for command in all_commands()}
+
+    def rank(name: str, typed: str) -> int:
+        if name.startswith(typed):
+            return 0
+        return 1 if any(alias.startswith(typed) for alias in commands[name].aliases) else 2
+
+    with a_stage(tmp_path) as stage:
+        completer = PromptCompleter(stage.app, FileFinder(tmp_path))
+        for typed in sorted({word[:count] for name in commands for count in (1, 2) for word in (name, name[1:])}):
+            found = completer.get_completions(Document(f"/{typed}"), CompleteEvent())
+            names = [one.text.strip() for one in found]
+            assert [rank(name, typed) for name in names] == sorted(rank(name, typed) for name in names), typed
+            assert {name for name in commands if name.startswith(typed)} <= set(names)

@@ -326,6 +326,9 @@ def test_a_line_that_shows_nothing_keeps_no_question_from_being_answered(
             with ahead.asking(question, lambda key: answers.append(question.take(key))):
                 assert not ahead.is_line_open
                 clock.now += PAUSE_SECONDS
+                await take(ENTER)
+                assert ahead.is_refused
+                clock.now += PAUSE_SECONDS
                 changed.clear()
                 await take("\x1b[Z")
                 assert (changed, ahead.is_refused, ahead.is_line_open) == (["mode"], False, False)

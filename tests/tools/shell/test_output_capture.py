@@ -25,6 +25,7 @@ from nca.tools.shell.output_capture import (
     OutputCapture,
     readable,
 )
+from nca.tools.shell.runner import CommandResult
 
 LIMITS = Limits(max_bytes=2_000, max_lines=40)
 KEY = "sk-proj-" + "a1B2" * 10
@@ -243,3 +244,16 @@ def test_bytes_that_are_no_text_are_all_kept() -> None:
     for start in range(0, len(data), 5):
         capture.feed(data[start : start + 5])
     assert capture.finish(lambda text: text).total_bytes == len(data)
+
+
+def test_an_output_whose_file_cannot_be_finished_is_nowhere(tmp_path: Path) -> None:
+    """And no lines of it can be asked for."""
+    capture = OutputCapture(LIMITS, tmp_path)
+    for _ in range(500):
+        capture.feed(b"a line of the output\n")
+    [file] = tmp_path.iterdir()
+    file.with_suffix(".part").touch()
+    output = capture.finish(as_it_is)
+    assert (output.saved, output.saved_bytes, output.total_bytes) == (None, 0, 500 * 21)
+    assert CommandResult(output, None, 0).left_out is None
+    assert not file.exists()
