@@ -87,7 +87,8 @@ def with_listed_window(facts: ModelFacts, api_base: str, api_key: str) -> ModelF
     if not address or not (is_own or facts.is_window_guess):
         return facts
     key = api_key or key_of(facts.provider, os.environ)[1]
-    windows = providers.list_windows(f"{address.rstrip('/')}/models", api_key=key, seconds=_LIST_SECONDS)
+    url = providers.window_list(facts.provider, address)
+    windows = providers.list_windows(url, api_key=key, seconds=_LIST_SECONDS)
     bare = facts.name.partition("/")[2]
     tokens = windows.get(bare) or next((windows[name] for name in windows if _is(name, bare)), 0)
     return facts.with_window(tokens, FROM_LIST) if tokens else facts

@@ -11,7 +11,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 
 if TYPE_CHECKING:
     from http.client import HTTPConnection
@@ -161,6 +161,16 @@ _WINDOW_FIELDS = (
 
 Of LM Studio, llama.cpp, vLLM, Groq, OpenRouter (and Together, Fireworks), Mistral, llama.cpp.
 """
+
+
+_WINDOW_LISTS = {"lm_studio": "/api/v0/models"}
+"""Where a provider's server lists its models with their windows, if its OpenAI-compatible list is without them."""
+
+
+def window_list(provider: str, address: str) -> str:
+    """The URL of the list that says the windows of the models at an address."""
+    listed = _WINDOW_LISTS.get(provider)
+    return urljoin(address, listed) if listed else f"{address.rstrip('/')}/models"
 
 
 class LocalServer(NamedTuple):

@@ -217,7 +217,7 @@ class Provider(LoopbackProvider):
 class _Handler(LoopbackHandler):
     def on_get(self) -> None:
         models = self.server.provider.models
-        if self.path.rstrip("/") == "/v1/models":
+        if self.path.rstrip("/") in ("/v1/models", "/api/v0/models"):
             more = self.server.provider.listed
             rows = [{"id": name, "object": "model", "owned_by": "nca", **more} for name in models]
             self._send(200, {"object": "list", "data": rows})

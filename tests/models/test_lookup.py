@@ -13,7 +13,7 @@ from nca.errors import ModelNotFound
 from nca.models.catalog import FROM_LIST, describe
 from nca.models.choose import named, open_model
 from nca.models.lookup import look_up, require_provider, served_beside
-from nca.models.providers import list_windows
+from nca.models.providers import list_windows, window_list
 from nca.testing.provider import LoopbackHandler, LoopbackProvider, Provider
 
 
@@ -67,6 +67,16 @@ async def test_the_window_is_the_one_that_the_endpoint_lists(listed: dict[str, A
             assert (by_person.facts.window_tokens, by_person.facts.window_origin) == (9_000, "")
             await by_person.close()
         assert not endpoint.requests
+
+
+async def test_lm_studio_says_the_window_that_a_model_was_loaded_with() -> None:
+    """Its OpenAI-compatible list says none, and it loads models with a few thousand tokens."""
+    with Provider(models=("qwen3",), listed={"loaded_context_length": 4_096}) as endpoint:
+        model = await open_model("lm_studio/qwen3", defaults().with_value("model.api_base", endpoint.url, "the test"))
+        assert model.facts.window_in_words == "4,096 tokens (from the endpoint's list)"
+        await model.close()
+    assert window_list("lm_studio", "http://host:1234/v1") == "http://host:1234/api/v0/models"
+    assert window_list("openai", "http://host:1234/v1/") == "http://host:1234/v1/models"
 
 
 async def test_an_endpoint_that_lists_nothing_leaves_what_is_known() -> None:
