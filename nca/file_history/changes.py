@@ -53,11 +53,11 @@ class FileChange:
 
     @property
     def added(self) -> int:
-        return self._count("+")
+        return _count(self._diff, "+")
 
     @property
     def removed(self) -> int:
-        return self._count("-")
+        return _count(self._diff, "-")
 
     @cached_property
     def _diff(self) -> str:
@@ -76,10 +76,6 @@ class FileChange:
 
     def _named(self, state: FileState) -> str:
         return f"link to {self.read(state).decode('utf-8', 'replace')}" if state.kind == "link" else state.kind
-
-    def _count(self, sign: str) -> int:
-        lines = self._diff.split("\n")
-        return sum(line[:1] == sign for line in lines[2:]) if lines[0].startswith("--- ") else 0
 
 
 def net_changes(journal: Iterable[Change], read: Read) -> tuple[FileChange, ...]:
@@ -153,8 +149,12 @@ def _visible(text: str) -> str:
 
 def counts(diff: str) -> str:
     """The lines added and removed, such as "+3 −1"."""
-    lines = diff.split("\n")[2:]
-    return f"+{sum(line[:1] == '+' for line in lines)} −{sum(line[:1] == '-' for line in lines)}"
+    return f"+{_count(diff, '+')} −{_count(diff, '-')}"
+
+
+def _count(diff: str, sign: str) -> int:
+    """The lines of a unified diff with this sign; 0 for what has no lines."""
+    return sum(line[:1] == sign for line in diff.split("\n")[2:]) if diff.startswith("--- ") else 0
 
 
 def _lines(text: str) -> list[str]:

@@ -6,7 +6,7 @@ If it is damaged it is set aside, and every chat continues without its content.
 from __future__ import annotations
 
 import os
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, closing
 from pathlib import Path
 
 from nca.config.paths import workspace_file
@@ -59,14 +59,11 @@ class FileRecords:
         """How many bytes of the file beside this store are in use, and how many are free. Raises StoreError."""
         if not FileRecords.exist(store):
             return 0, 0
-        records = FileRecords(store, is_read_only=True)
-        try:
+        with closing(FileRecords(store, is_read_only=True)) as records:
             [(pages, free, page_bytes)] = records._database.rows(
                 "SELECT page_count, freelist_count, page_size"
                 " FROM pragma_page_count, pragma_freelist_count, pragma_page_size"
             )
-        finally:
-            records.close()
         return (pages - free) * page_bytes, free * page_bytes + size_of(log_of(store.with_name(FILES)))
 
     def vacuum(self) -> None:

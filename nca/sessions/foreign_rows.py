@@ -86,10 +86,8 @@ def foreign_database(path: Path, *, is_open: bool = False) -> Iterator[ForeignDa
         with _explained(path):
             is_copied = size_of(log_of(path)) > 0 and not (is_open and path.with_name(f"{path.name}-shm").exists())
             connection = _connect_copy(path, Path(folder)) if is_copied else connect_for_reading(path)[0]
-        try:
+        with closing(connection):
             yield ForeignDatabase(connection, path)
-        finally:
-            connection.close()
 
 
 def foreign_tables(path: Path) -> Mapping[str, tuple[str, ...]]:

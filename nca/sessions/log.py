@@ -47,7 +47,7 @@ class SessionLog:
     """The messages of one session, numbered by `seq` from 1. A call that writes returns when its data is durable."""
 
     def __init__(self, access: SessionAccess) -> None:
-        self._access = access
+        self._access, self._said = access, access.database.said
         self._head: int | None = None
         """The newest seq as the writer of the session knows it; None: it has not looked yet."""
         self._written: int | None = None
@@ -87,18 +87,16 @@ class SessionLog:
 
     def said(self, last: int) -> tuple[int, int]:
         """How many of the messages 1 … last a person wrote, and the seq of the newest of them, or 0."""
-        said = self._access.database.said
         row = self._access.row(
-            f"SELECT count(*), coalesce(max(seq), 0) FROM messages WHERE session = ? AND seq <= ? AND {said}",  # noqa: S608
+            f"SELECT count(*), coalesce(max(seq), 0) FROM messages WHERE session = ? AND seq <= ? AND {self._said}",  # noqa: S608
             last,
         )
         return (int(row[0]), int(row[1])) if row else (0, 0)
 
     def said_before(self, seq: int, most: int) -> list[int]:
         """The newest messages before this one that a person wrote, newest first."""
-        said = self._access.database.said
         rows = self._access.rows(
-            f"SELECT seq FROM messages WHERE session = ? AND seq < ? AND {said} ORDER BY seq DESC LIMIT ?",  # noqa: S608
+            f"SELECT seq FROM messages WHERE session = ? AND seq < ? AND {self._said} ORDER BY seq DESC LIMIT ?",  # noqa: S608
             seq,
             most,
         )
@@ -106,8 +104,8 @@ class SessionLog:
 
     def next_said(self, seq: int) -> int:
         """The first message after this one that a person wrote, or 0."""
-        said = self._access.database.said
-        return self._access.integer(f"SELECT min(seq) FROM messages WHERE session = ? AND seq > ? AND {said}", seq)  # noqa: S608
+        first = f"SELECT min(seq) FROM messages WHERE session = ? AND seq > ? AND {self._said}"  # noqa: S608
+        return self._access.integer(first, seq)
 
     def todo_results(self) -> list[int]:
         """The seqs of all possible results of the todo tool, newest first."""

@@ -89,7 +89,7 @@ class Opened(NamedTuple):
 def open_in_memory(kind: Kind = SESSIONS, place: str = IN_MEMORY) -> Opened:
     database = Database(connect(None, place), None)
     prepare(database.connection)
-    _migrate(database, kind)
+    migrate(database, kind.migrations, kind.application_id)
     return Opened(database, None, ())
 
 
@@ -113,7 +113,7 @@ def open_for_reading(path: Path, kind: Kind = SESSIONS) -> Opened:
             with copy.connection.backup("main", connection, "main") as backup:
                 backup.step()
         prepare(copy.connection)
-        _migrate(copy, kind)
+        migrate(copy, kind.migrations, kind.application_id)
     except BaseException:
         connection.close()
         raise
@@ -212,7 +212,7 @@ def _open_existing(path: Path, kind: Kind, *, is_alone: bool) -> Database:
             prepare(connection)
         if needs_check:
             _check_pages(database)
-        _migrate(database, kind)
+        migrate(database, kind.migrations, kind.application_id)
         missing = _newest_schema(kind) - _schema_of(database)
         if missing:
             raise faults.damaged(path, f"without its {min(kind + ' ' + name for kind, name, _ in missing)}")
@@ -280,14 +280,12 @@ def _make_private_file(path: Path) -> None:
 
 def _check_header(path: Path, kind: Kind) -> None:
     """Refuse a file that is not a database or is truncated (SQLite 3.40 opened the latter without an error)."""
-    with faults.explained(path, "read"), path.open("rb") as file:
-        header = file.read(paths.HEADER_BYTES)
-        size = os.fstat(file.fileno()).st_size
+    header = _header(path)
     if len(header) < paths.HEADER_BYTES or not header.startswith(paths.MAGIC):
         raise faults.damaged(path, "not a database")
     if paths.is_of(header, kind.application_id) and not paths.is_sound(header):
         raise faults.damaged(path, "a wrong header")
-    if paths.size_of(paths.log_of(path)) == 0 and size < paths.bytes_expected(header):
+    if paths.size_of(paths.log_of(path)) == 0 and paths.size_of(path) < paths.bytes_expected(header):
         raise faults.damaged(path, "cut short")
 
 
@@ -329,10 +327,6 @@ def _check_log(database: Database, path: Path) -> None:
         frames = read_frames(paths.log_of(path), database.connection.pragma("page_size"))
     if frames.is_damaged:
         raise faults.damaged(path, "its write-ahead log has a wrong byte")
-
-
-def _migrate(database: Database, kind: Kind) -> None:
-    migrate(database, kind.migrations, kind.application_id)
 
 
 def _check_pages(database: Database) -> None:

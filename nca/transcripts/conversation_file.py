@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -61,9 +60,13 @@ def read_conversation(source: Source, *, directory: str = "", name: str = "", ke
             raise UsageError(f"{source.place}: holds one conversation and no session {key!r}.")
         copy = session_of(transcript, source.place, directory=directory, name=name)
         return ConversationFile(copy=copy, tools=transcript.tools)
-    chosen = chosen_session(found, source, key)
-    assembled = assemble(found.read(source, chosen.key), source.place, directory=directory, name=name)
-    copy = with_origin(assembled.copy, chosen, assembled.about.session) if source.path else assembled.copy
+    return _read(found, source, chosen_session(found, source, key), directory=directory, name=name)
+
+
+def _read(found: Format, source: Source, place: StoredSession, *, directory: str, name: str = "") -> ConversationFile:
+    """A session of another agent. `place` was looked at before."""
+    assembled = assemble(found.read(source, place.key), source.place, directory=directory, name=name)
+    copy = with_origin(assembled.copy, place, assembled.about.session) if source.path else assembled.copy
     return ConversationFile(copy=copy, agent=found.title, notes=notes_of(assembled))
 
 
@@ -207,10 +210,8 @@ def import_stored(store: Store, stored: StoredSession) -> Imported:
     found = format_named(stored.agent)
     if found is None:
         raise InvalidMessages(f"{stored.path}: is a session of {stored.agent}, which this nca cannot read.")
-    source = Source.of_file(Path(stored.path))
-    assembled = assemble(found.read(source, stored.key), source.place, directory=stored.directory)
-    copy = with_origin(assembled.copy, stored, assembled.about.session)
-    notes = notes_of(assembled)
+    read = _read(found, Source.of_file(stored.path), stored, directory=stored.directory)
+    copy, notes = read.copy, read.notes
     earlier = [one for one in store.imported() if one.origin and (one.origin.path, one.origin.key) == place[:2]]
     for one in earlier:
         if one.origin and not store.has_gone_on(one.id) and goes_on(store.copy_of(one.id).entries, copy.entries):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -62,12 +62,8 @@ def prepare(url: str, *, for_team: bool) -> Facts:
 @contextmanager
 def _connected(url: str) -> Iterator[tuple[Connection, str]]:
     place = where(url)
-    with explained(place):
-        connection = Connection(url)
-        try:
-            yield connection, place
-        finally:
-            connection.close()
+    with explained(place), closing(Connection(url)) as connection:
+        yield connection, place
 
 
 @contextmanager

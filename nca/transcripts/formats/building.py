@@ -51,9 +51,11 @@ def picture(data: Any, media_type: Any = "") -> MediaPart | None:
     return MediaPart("image", {"type": "image_url", "image_url": {"url": where}})
 
 
-def document(data: Any, media_type: Any = "", title: Any = "") -> MediaPart | None:
-    """A file from base64 data or a data URL, as chat messages have it; None if there is no data."""
+def media(data: Any, media_type: Any, title: Any = "") -> MediaPart | None:
+    """An image, or for another media type a file from base64 data or a data URL; None if there is no data."""
     where = text_of(data)
+    if text_of(media_type).startswith("image/") or where.startswith("data:image/"):
+        return picture(data, media_type)
     if not where:
         return None
     if not where.startswith("data:"):
@@ -61,12 +63,6 @@ def document(data: Any, media_type: Any = "", title: Any = "") -> MediaPart | No
     return MediaPart(
         "document", {"type": "file", "file": {"filename": text_of(title) or "document", "file_data": where}}
     )
-
-
-def media(data: Any, media_type: Any, title: Any = "") -> MediaPart | None:
-    """An image, or for another media type a document."""
-    is_image = text_of(media_type).startswith("image/") or text_of(data).startswith("data:image/")
-    return picture(data, media_type) if is_image else document(data, media_type, title)
 
 
 def joined(parts: Sequence[Part | None]) -> Content:

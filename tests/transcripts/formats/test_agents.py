@@ -13,7 +13,7 @@ from nca.context.file_reads import file_use
 from nca.errors import InvalidMessages
 from nca.messages import MediaPart, TextPart, Usage
 from nca.transcripts.conversation_file import read_conversation
-from nca.transcripts.formats.kimi_code import FORMAT as KIMI_CODE
+from nca.transcripts.formats.event_logs import KIMI_CODE
 from nca.transcripts.formats.records import About, Compacted, Live, Record, Said, Unreadable
 from nca.transcripts.formats.registry import recognise
 from nca.transcripts.formats.source import Source
