@@ -1,9 +1,9 @@
 """Plant small faults in nca and see whether the tests notice: `make mutants`.
 
-Each mutant changes one operator, number, condition or call of one function, in a copy of the repository. The tests
-that import the changed module run first, then those of its room, then (with --thorough) all of them. A test that fails
-runs again without the mutant; if it still fails, it does not count. Somebody has to judge the mutants that no test
-notices: some change nothing that can be observed.
+Each mutant changes one operator, number, condition, call or reset of one function, in a copy of the repository. The
+tests that import the changed module run first, then those of its room, then (with --thorough) all of them. A test that
+fails runs again without the mutant; if it still fails, it does not count. Somebody has to judge the mutants that no
+test notices: some change nothing that can be observed.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ _LEFT_OUT = ("__main__.py", "testing/", "cli/app.py")
 """Doubles for tests, and modules that only connect others."""
 _UNOBSERVABLE = frozenset({"strict", "exist_ok", "mode", "flush", "daemon"})
 """Arguments that guard against a mistake or a crash, so that no ordinary test can tell their values apart."""
+_BEGINS = ("__init__", "__post_init__")
 _SECONDS = 600
 _TIMES = count(1_000_000_000)
 
@@ -83,12 +84,31 @@ def mutants_of(path: Path) -> list[Mutant]:
                 yield mutant(*span(node), str(value + 1))
             case ast.Expr(value=ast.Call() | ast.Await()):
                 yield mutant(*span(node), "pass")
+            case ast.Assign(targets=[ast.Attribute(value=ast.Name("self"))], value=value) if is_reset(node, value):
+                yield mutant(*span(node), "pass")
 
     functions = [
         node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     ]
+    first = {id(node) for one in functions if one.name in _BEGINS for node in ast.walk(one)}
+
+    def is_reset(node: ast.stmt, value: ast.expr) -> bool:
+        """Whether what an attribute held is forgotten."""
+        return id(node) not in first and _is_empty(value)
+
     bodies = (node for function in functions for statement in function.body for node in _walk(statement))
     return list(dict.fromkeys(found for node in bodies for found in of_node(node)))
+
+
+def _is_empty(value: ast.expr) -> bool:
+    """Whether an attribute that gets this value is as new."""
+    match value:
+        case (
+            ast.Constant() | ast.Tuple(elts=[]) | ast.List(elts=[]) | ast.Dict(keys=[]) | ast.Call(args=[], keywords=[])
+        ):
+            return True
+        case _:
+            return False
 
 
 def _walk(node: ast.AST) -> Iterator[ast.AST]:
