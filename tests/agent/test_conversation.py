@@ -238,7 +238,7 @@ async def test_an_error_that_a_learned_window_causes_names_the_way_out(room: Roo
     conversation = room.open([], facts=facts, settings={"agent.system_prompt": "Be brief. " * 1_000})
     await conversation.send("Hello")
     error = room.of(ErrorRaised)[-1]
-    assert (error.exit_code, "1,200 tokens, as learned" in error.advice) == (4, True)
+    assert (error.exit_code, "is 1,200 tokens" in error.advice) == (4, True)
     assert "--context-window" in error.advice
 
 
