@@ -200,7 +200,9 @@ async def test_what_this_chat_has_in_place_of_a_setting_is_said_wherever_the_set
         # A window that is set holds.
         assert "This chat has" not in await stage.command("/config model.context_window")
         assert stage.conversation._window.state.learn_window(5_000)
-        assert "This chat has 5,000 tokens (learned)." in await stage.command("/config model.context_window")
+        assert "This chat has 5,000 tokens (from the provider's error)." in await stage.command(
+            "/config model.context_window"
+        )
 
 
 async def test_what_a_file_sets_for_the_model_that_answers_is_shown(tmp_path: Path) -> None:
