@@ -82,9 +82,12 @@ def shortage(
     return f"{byte_size(disk)} of disk are free, and it should have {byte_size(ENOUGH_DISK_BYTES)}"
 
 
-def missing_room(name: str, env: Mapping[str, str] = os.environ) -> str:
-    """What the disk lacks for the download of this model, in words; "" if nothing."""
+def missing_room(name: str, env: Mapping[str, str] = os.environ, *, available_ram: int | None = None) -> str:
+    """What memory or disk lack for this model, in words; "" if nothing. `available_ram` is as above."""
     model, directory = known(name, env), models_dir(env)
+    ram = available_ram_bytes() if available_ram is None else available_ram
+    if ram is not None and ram < model.ram_bytes:
+        return f"{byte_size(ram)} of memory are free, and it takes {byte_size(model.ram_bytes)}"
     free, needed = free_disk_bytes(directory), needed_bytes(model, directory / f"{model.filename}.part")
     if free is None or free >= needed or path_of(name, env) is not None:
         return ""

@@ -62,6 +62,13 @@ def test_weights_that_are_here_need_no_disk(env: dict[str, str]) -> None:
     assert weights.recommended(env, free_disk=0, available_ram=0) == SMOLLM.name
 
 
+def test_a_model_that_the_memory_does_not_hold_has_no_room(env: dict[str, str]) -> None:
+    put(env, SMOLLM)
+    assert weights.missing_room(SMOLLM.name, env, available_ram=SMOLLM.ram_bytes) == ""
+    lacks = weights.missing_room(SMOLLM.name, env, available_ram=200_000_000)
+    assert lacks == "200 MB of memory are free, and it takes 370 MB"
+
+
 def test_the_environment_decides(env: dict[str, str]) -> None:
     wanted = env | {"NCA_EMBEDDED": "smollm2-135m"}
     assert weights.recommended(wanted, free_disk=MUCH, available_ram=MUCH) == SMOLLM.name
