@@ -18,7 +18,7 @@ import typer
 from nca.cli import flags
 from nca.cli.startup import latest_here, load_settings, open_conversation, open_store, rules_of, settings_of
 from nca.errors import NcaError, UsageError
-from nca.terminal.render.sanitize import json_to_terminal
+from nca.terminal.render.sanitize import json_to_terminal, one_line
 from nca.terminal.render.sessions import short_id
 from nca.terminal.signals import INTERRUPTED_EXIT_CODE
 
@@ -100,7 +100,6 @@ def _message(prompt: str | None) -> CalledPrompt:
 
     A prompt such as `/review 12` calls a skill or a command of the person's own, as a line of the chat does.
     """
-    from nca.agent.prompt_commands import CalledPrompt
     from nca.words import merged, words
 
     if prompt == "-":
@@ -109,7 +108,7 @@ def _message(prompt: str | None) -> CalledPrompt:
         piped = "" if sys.stdin.isatty() else _piped("; `</dev/null` sends the message alone")
     beside = words(piped, "piped") if piped.strip() else ()
     typed = words(prompt) if prompt and prompt.strip() else ()
-    called = _called(typed) or CalledPrompt(typed)
+    called = _called(typed)
     said = (*called.message, *(words("\n") if typed and beside else ()), *beside)
     if not said:
         raise UsageError("The message is empty. Pass a prompt or pipe one in.")
@@ -127,32 +126,37 @@ def _piped(advice: str) -> str:
     return raw.decode("utf-8", "replace")
 
 
-def _called(typed: Words) -> CalledPrompt | None:
-    """The skill or custom command that the message names; None: it names none, or a command of the chat."""
-    from nca.terminal.input.line_kind import is_command, is_long_command
+def _called(typed: Words) -> CalledPrompt:
+    """The message, or the skill or custom command that it names as a line of the chat does.
+
+    Raises UsageError for another command: in the chat it would be no message either.
+    """
+    from nca.agent.prompt_commands import CalledPrompt, find_prompts
+    from nca.terminal.input.line_kind import line_kind, message_of
     from nca.words import part_of, stripped, text_of
 
-    line = stripped(typed)
-    if not text_of(line).startswith("/"):
-        return None
-    from nca.agent.prompt_commands import find_prompts
+    if not text_of(typed).startswith("/") or line_kind(typed, partial(find_prompts, Path.cwd())) != "command":
+        return CalledPrompt(message_of(typed))
+    from nca.terminal.commands.command import find_command, named, nearest, short_for
 
-    if not is_command(text_of(line)) and not is_long_command(text_of(line), partial(find_prompts, Path.cwd())):
-        return None
-    from nca.terminal.commands.command import find_command, named
+    name, _ = named(text_of(typed))
+    prompts, ours = find_prompts(Path.cwd()), find_command(name)
+    is_ours = ours is not None and name.lower() in (ours.name, *ours.aliases)
+    begun = [] if is_ours else [name] if name in prompts else list(short_for(name, prompts))
+    if len(begun) == 1 and begun[0] in prompts:
+        return prompts[begun[0]].call(stripped(part_of(typed, len(f"/{name}"))), Path.cwd())
+    meant = "" if is_ours else next((one for one in begun if one in prompts), nearest(name, prompts))
+    hint = f"Did you mean /{one_line(meant, 60)}? " if meant else ""
+    what = "/{} is a command of the chat" if is_ours or begun else "There is no command /{}"
+    raise UsageError(
+        f"{what.format(one_line(name, 60))}; nothing was sent.", advice=f"{hint}//… sends a message that begins with /."
+    )
 
-    name, _ = named(text_of(line))
-    own = find_command(name)
-    prompt = find_prompts(Path.cwd()).get(name)
-    if prompt is None or (own is not None and name.lower() in (own.name, *own.aliases)):
-        return None
-    return prompt.call(stripped(part_of(line, len(f"/{name}"))), Path.cwd())
 
-
-def _described(error: NcaError | Failure) -> dict[str, Any]:
+def _described(error: NcaError | Failure, session: str = "") -> dict[str, Any]:
     from nca.terminal.render.event_lines import in_shell
 
-    return {"message": error.message, "advice": in_shell(error.advice), "exit_code": error.exit_code}
+    return {"message": error.message, "advice": in_shell(error.advice, session), "exit_code": error.exit_code}
 
 
 async def _turn(
@@ -180,6 +184,7 @@ async def _turn(
             session = found.id if found is not None else None
         conversation = await open_conversation(loaded, store, printer.on_event, session=session, kind="run")
         conversation.approvals.session_rules += rules
+        printer.session = short_id(conversation.session.info.id) if store.path is not None else ""
         try:
             with interrupts.handled():
                 conversation.take_back(message.message)
@@ -208,6 +213,8 @@ class _TurnPrinter:
         self._asked: ApprovalAsked | None = None
         self._unanswered: list[ApprovalAsked] = []
         self._failure: Exception | None = None
+        self.session = ""
+        """The id of the session, if it is kept."""
         answers = io.StringIO() if as_json else sys.stdout
         self._draw = PlainDraw(answers, sys.stderr, os.environ, is_chat=False)
 
@@ -215,6 +222,7 @@ class _TurnPrinter:
         import msgspec
 
         from nca.events import ApprovalAsked, ApprovalGiven, TurnFinished
+        from nca.terminal.render.event_lines import event_in_shell
         from nca.terminal.render.stream_writer import write_error_exit_code
 
         match event:
@@ -229,8 +237,9 @@ class _TurnPrinter:
         if self._failure is not None:
             return  # the turn is being stopped, and not by the person
         if self._stream:
-            self._failure = _write_event(event)
+            self._failure = _write_event(event_in_shell(event, self.session))
         else:
+            self._draw.session = self.session
             self._draw.on_event(event)
             self._failure = self._draw.failure
         if self._failure is not None:
@@ -252,7 +261,7 @@ class _TurnPrinter:
             "model": stats.model,
             "reason": finished.reason,
             "text": finished.text,
-            "error": _described(finished.error) if finished.error else None,
+            "error": _described(finished.error, self.session) if finished.error else None,
             "steps": finished.steps,
             "seconds": finished.seconds,
             "usage": conversation.session.usage.totals(),
@@ -267,10 +276,8 @@ class _TurnPrinter:
 
     def _say_how_to_go_on(self, conversation: Conversation) -> None:
         """To a person at a terminal; what a program reads stays as it is."""
-        is_kept = conversation.store.path is not None and bool(conversation.context.entries)
-        if sys.stderr.isatty() and not self._stream and is_kept:
-            session = short_id(conversation.session.info.id)
-            print(f'To continue this session: nca run --session {session} "…"', file=sys.stderr)
+        if sys.stderr.isatty() and not self._stream and self.session and conversation.context.entries:
+            print(f'To continue this session: nca run --session {self.session} "…"', file=sys.stderr)
 
 
 def _write_event(event: Event) -> OSError | None:

@@ -148,7 +148,7 @@ def test_a_message_larger_than_the_window_is_refused_unless_it_may_be_cut(provid
     assert "--fit cut" in done.stderr
     assert provider.requests == []
     # It was never to be sent, and whoever piped it in has it.
-    with Store.open(tmp_path / "nca" / "sessions.db") as store:
+    with Store.open(tmp_path / "nca" / "data" / "sessions.db") as store:
         assert store.list() == []
     cut = run(provider, tmp_path, "Sum it up:", "--fit", "cut", "--context-window", "4000", stdin=piped)
     assert (cut.returncode, cut.stdout) == (0, "Read.\n")
@@ -156,6 +156,14 @@ def test_a_message_larger_than_the_window_is_refused_unless_it_may_be_cut(provid
     assert sent.startswith("Sum it up:")
     assert "The last word." in sent
     assert "cut from 4,0" in sent
+    with Store.open(tmp_path / "nca" / "data" / "sessions.db") as store:
+        session = store.list()[0].id
+    assert re.search(rf"the model sees [\d,]+ of its [\d,]+ lines; nca sessions show {session} has all\.", cut.stderr)
+    stream = run(
+        provider, tmp_path, "Sum it up:", "--fit", "cut", "--context-window", "4000", "--stream", "ndjson", stdin=piped
+    )
+    assert "/context show" not in stream.stdout
+    assert " has all." in stream.stdout
     # Its typed part is whole, and the message is not.
     assert re.search(r"kept 1 of 1 of your messages, the newest one cut\)", cut.stderr)
 

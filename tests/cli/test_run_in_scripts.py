@@ -212,9 +212,22 @@ def test_commands_and_skills_of_the_persons_own_work_as_in_a_chat(provider: Prov
     assert sent(provider)[0][1].startswith("Follow .nca/commands/review.md: 12\n")
     run(provider, tmp_path, "/sums", cwd=project)
     assert "Add it up." in sent(provider)[0][1]
-    for message in ("/cost", "/nosuch 1", "/etc/hosts is wrong"):
+    for message in ("/etc/hosts is wrong", "/nosuch\nin lines", "//cost", "//reviw 12"):
         run(provider, tmp_path, message, cwd=project)
-        assert sent(provider) == [("user", message)]
+        assert sent(provider) == [("user", message.replace("//", "/"))]
+    # Three letters are enough, as in the chat.
+    run(provider, tmp_path, "/rev 12", cwd=project)
+    assert sent(provider)[0][1].startswith("Follow .nca/commands/review.md: 12")
+    asked = len(provider.requests)
+    for message, said in (
+        ("/reviw 12", "There is no command /reviw; nothing was sent. Did you mean /review? //… sends a message"),
+        ("/zzz", "There is no command /zzz; nothing was sent. //… sends a message that begins with /.\n"),
+        ("/cost", "/cost is a command of the chat; nothing was sent. //… sends"),
+        ("/comp", "/comp is a command of the chat; nothing was sent."),
+    ):
+        refused = run(provider, tmp_path, message, cwd=project)
+        assert (refused.returncode, said in refused.stderr) == (2, True), refused.stderr
+    assert len(provider.requests) == asked
     # What is piped in is data, whatever it says.
     run(provider, tmp_path, cwd=project, stdin="/review 12")
     assert "Mind the gap." not in sent(provider)[0][1]

@@ -6,7 +6,9 @@ import math
 import re
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from nca.errors import NcaError, sentence
 from nca.events import (
@@ -72,6 +74,7 @@ GROUPS = {
 """The names of the chat's commands, under the headings of /help and in its order."""
 NAMES = tuple(name for names in GROUPS.values() for name in names)
 _COMMAND = re.compile(rf"(?<![\w./])/(?:{'|'.join(NAMES)})\b(?![/.-]?\w)")
+_MESSAGE = re.compile(r"(?<![\w./])/context show \d+")
 _SETTING = re.compile(r"(?<![\w./])/config (?=[a-z]+\.[a-z_]+ )")
 
 
@@ -276,13 +279,29 @@ def shell_words(text: str) -> str:
     return text
 
 
-def in_shell(text: str) -> str:
-    """A line of a notice or error as a shell can follow it: what only the chat has is said to be the chat's."""
+def in_shell(text: str, session: str = "") -> str:
+    """A line of a notice or error as a shell can follow it: what only the chat has is said to be the chat's.
+
+    session  the id of the one that it is about, if that is kept
+    """
     text = _SETTING.sub("nca config set ", shell_words(text))
+    text = _MESSAGE.sub(f"nca sessions show {session}", text) if session else text
     found = _COMMAND.search(text)
     if found is None or "in the chat" in text:
         return text
-    return f"{text} ({found[0]} is a command of the chat: nca loop --continue)"
+    opens = f"--resume {session}" if session else "--continue"
+    return f"{text} ({found[0]} is a command of the chat: nca loop {opens})"
+
+
+def event_in_shell(event: Event, session: str) -> Event:
+    """The event with its message and advice, and those of its error, as a shell can follow them."""
+
+    def changed(one: Any) -> Any:
+        texts = {name: in_shell(getattr(one, name), session) for name in ("message", "advice") if hasattr(one, name)}
+        failed = {"error": changed(one.error)} if getattr(one, "error", None) is not None else {}
+        return msgspec.structs.replace(one, **texts, **failed)
+
+    return changed(event) if isinstance(event, Notice | ContextWarning | ErrorRaised | TurnFinished) else event
 
 
 def _change(event: ContextCompaction) -> str:

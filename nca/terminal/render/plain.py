@@ -59,6 +59,8 @@ class PlainDraw:
         self, answers: TextIO, asides: TextIO, environment: Mapping[str, str], *, is_chat: bool = True
     ) -> None:
         self._is_chat = is_chat
+        self.session = ""
+        """For advice to a shell: the id of the session, if it is kept."""
         self.recent = RecentCalls()
         self._show_reasoning = False
         self._label = ""
@@ -143,7 +145,7 @@ class PlainDraw:
 
     def _followed(self, text: str) -> str:
         """The text with what can be typed here."""
-        return text if self._is_chat else event_lines.in_shell(text)
+        return text if self._is_chat else event_lines.in_shell(text, self.session)
 
     def _on_tool_finished(self, event: ToolFinished) -> None:
         self._end_answer()

@@ -95,6 +95,8 @@ def test_a_shell_is_told_of_each_command_that_it_is_the_chats() -> None:
     for name in event_lines.NAMES:
         said = event_lines.in_shell(f"/{name} helps.")
         assert said.endswith(f"(/{name} is a command of the chat: nca loop --continue)")
+        said = event_lines.in_shell(f"/{name} helps.", "1a2b")
+        assert said.endswith(f"(/{name} is a command of the chat: nca loop --resume 1a2b)")
 
 
 @pytest.mark.parametrize(
