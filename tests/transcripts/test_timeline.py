@@ -10,8 +10,8 @@ import pytest
 
 from nca.context.tokens import message_tokens
 from nca.messages import Entry, Message, Usage
-from nca.sessions import UsageRow
 from nca.sessions.transfer import new_copy
+from nca.sessions.usage import UsageRow
 from nca.transcripts.descriptions import compaction_positions
 from nca.transcripts.timeline import STACK, Composition, context_sizes, timeline
 from tests.transcripts.samples import full

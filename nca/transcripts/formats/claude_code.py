@@ -258,8 +258,7 @@ class Rows(Reading):
             return
         if not blocks:
             yield self.unreadable("has a message without content")
-        for one in messages_of(row, blocks, self._names):
-            self._waiting.extend(self.said(one, is_aside=is_aside))
+        self._waiting.extend(self.said(*messages_of(row, blocks, self._names), is_aside=is_aside))
 
     def _take_queued(self, attachment: Row, *, is_aside: bool) -> None:
         """Text that was typed while the model worked and sent with the next request."""

@@ -80,8 +80,7 @@ class Cline(Format):
                 continue
             if not any(row.get(key) for key in _REPLACED):
                 kept.append(reading.id)
-            for message in messages:
-                yield from reading.said(message, model=row.text("modelInfo", "modelId"))
+            yield from reading.said(*messages, model=row.text("modelInfo", "modelId"))
             if left_out is not None and number == left_out[1]:
                 yield reading.compacted(kept=tuple(f"message {one + 1}" for one in range(left_out[0])))
 

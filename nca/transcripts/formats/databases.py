@@ -191,9 +191,9 @@ class _GooseReading(Reading):
         (self._unseen if beside.get("agentVisible") is False else self._seen).append(self.id)
         names = ("inputTokens", "outputTokens", "cacheReadTokens", "cacheWriteTokens")
         usage = beside.row("usage").usage(*names, cost=beside.value("usage", "cost"))
-        for message in _said(row.get("role"), blocks, "nca" if is_hidden else ""):
-            model, is_aside = beside.text("inference", "requestedModel"), is_hidden and _says_compacted(blocks)
-            yield from self.said(message, usage=usage, model=model, is_aside=is_aside)
+        model, is_aside = beside.text("inference", "requestedModel"), is_hidden and _says_compacted(blocks)
+        messages = _said(row.get("role"), blocks, "nca" if is_hidden else "")
+        yield from self.said(*messages, usage=usage, model=model, is_aside=is_aside)
 
 
 def _said(role: Any, blocks: list[Row], source: Author | Literal[""]) -> list[Message | None]:
@@ -253,8 +253,7 @@ class _CrushReading(Reading):
         if is_summary:
             yield self.summarized(texts_of(data for kind, data in parts if kind == "text"))
             return
-        for message in _messages(row.get("role"), parts):
-            yield from self.said(message, model=row.text("model"))
+        yield from self.said(*_messages(row.get("role"), parts), model=row.text("model"))
 
 
 def _messages(role: Any, parts: list[tuple[Any, Row]]) -> list[Message | None]:

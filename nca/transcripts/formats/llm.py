@@ -89,8 +89,8 @@ class _Conversation(_Schema):
         for row in self._tables.rows("responses", ("datetime_utc", "id"), conversation_id=key):
             self.id = response = row.text("id")
             self.at, self.place = row.seconds("datetime_utc"), f"response {response}"
-            for message in (*self._asked(row, response), self._answered(row, response)):
-                yield from self.said(message, usage=_usage(row), model=row.first("resolved_model", "model"))
+            messages = (*self._asked(row, response), self._answered(row, response))
+            yield from self.said(*messages, usage=_usage(row), model=row.first("resolved_model", "model"))
 
     def _asked(self, row: Row, response: str) -> Iterator[Message | None]:
         """The messages sent: the system prompt if it is new, the results of calls, and the person's message."""
@@ -158,8 +158,8 @@ class _Thread(_Schema):
                 continue
             self._done.add(self.id)
             self.place = f"message {self.id[:12]}"
-            for message in self._messages(row):
-                yield from self.said(message, usage=_usage(turn) if self.id == tip else None, model=model)
+            usage = _usage(turn) if self.id == tip else None
+            yield from self.said(*self._messages(row), usage=usage, model=model)
 
     def _messages(self, row: Row) -> Iterator[Message | None]:
         found, pieces = make.Blocks(), list[Span]()

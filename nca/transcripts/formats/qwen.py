@@ -79,8 +79,8 @@ class _Reading(Reading):
             message = parts.answer() or (Message("assistant", "") if usage else None)
             yield from self.said(message, usage=usage, model=row.text("model"), is_aside=is_aside)
             return
-        for one in (*self._results(row, parts), _asked(parts.content, row.get("provenance"))):
-            yield from self.said(one, is_aside=is_aside)
+        said = _asked(parts.content, row.get("provenance"))
+        yield from self.said(*self._results(row, parts), said, is_aside=is_aside)
 
     def _results(self, row: Row, parts: make.Blocks) -> Iterator[Message]:
         about = row.row("toolCallResult")

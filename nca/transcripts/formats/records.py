@@ -127,9 +127,9 @@ class Reading:
         """The records that are known after the last line."""
         return ()
 
-    def said(self, message: Message | None, **facts: Any) -> Iterator[Said]:
-        """The record of a message, with these facts of `Said`; none of nothing."""
-        if message is not None:
+    def said(self, *messages: Message | None, **facts: Any) -> Iterator[Said]:
+        """The records of messages, with these facts of `Said`; none of nothing."""
+        for message in filter(None, messages):
             yield Said(message=message, id=self.id, at=self.at, place=self.place, **facts)
 
     def compacted(self, summary: str = "", **facts: Any) -> Compacted:
