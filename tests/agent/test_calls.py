@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import pytest
 
 from nca.agent.approvals import Answer, Nobody, Person
-from nca.agent.calls import LIVE_SECONDS, MOST_AT_ONCE
+from nca.agent.calls import LIVE_SECONDS, MOST_AT_ONCE, LiveOutput
 from nca.agent.conversation import Conversation
 from nca.config.loaded import defaults
 from nca.context.repeats import NUDGE
@@ -370,3 +370,14 @@ async def test_a_call_that_is_being_written_is_told_a_few_times_a_second(tmp_pat
     await conversation.send("Write it.")
     assert 1 <= len(told) <= 1 + (time.monotonic() - began) / LIVE_SECONDS
     await conversation.close()
+
+
+async def test_what_a_running_call_prints_is_told_each_time_that_it_changes() -> None:
+    told: asyncio.Queue[str] = asyncio.Queue()
+    live = LiveOutput(lambda text: text, told.put_nowait)
+    for line in ("one", "two", "three"):
+        live.feed(f"{line}\n")
+        assert (await told.get()).splitlines()[-1] == line
+    live.feed("four\n")
+    live.end()
+    assert told.empty()

@@ -580,6 +580,13 @@ async def test_nothing_is_said_in_the_middle_of_an_answer_that_goes_on(room: Roo
     assert Notice in kinds[last:]
 
 
+async def test_that_an_answer_goes_on_is_told_once_however_many_steps_follow(room: Room) -> None:
+    look = Message("assistant", "First I look.", (ToolCall("c1", "list_directory", "{}"),))
+    conversation = room.open([cut("I do it. "), look, "I have looked.", "never"])
+    assert (await conversation.send("Do it")).steps == 2
+    assert ["asked to continue" in event.message for event in room.of(Notice)] == [True]
+
+
 async def test_reasoning_without_an_answer_is_asked_for_one_once(room: Room) -> None:
     conversation = room.open([OnlyReasoned("No text."), "Yes.", OnlyReasoned("No text."), OnlyReasoned("No text.")])
     assert (await conversation.send("Is it?")).text == "Yes."

@@ -11,9 +11,9 @@ from nca.agent.conversation import Conversation
 from nca.agent.turn import PARTIAL_BYTES
 from nca.agent.user_input import CUT_SHORT
 from nca.config.loaded import defaults
-from nca.errors import ProviderFailure
+from nca.errors import ProviderError, ProviderFailure
 from nca.events import Event, Notice, TextDelta
-from nca.messages import Message
+from nca.messages import Message, ToolCall
 from nca.models.catalog import ModelFacts
 from nca.models.failures import PassingFailure
 from nca.models.model import Delta, Model, ModelRequest, OnDelta, Reply
@@ -24,7 +24,7 @@ FACTS = ModelFacts(name="scripted/m", provider="scripted", window_tokens=16_000)
 
 
 class StalledModel:
-    """Says one word and then nothing until `goes_on` is set."""
+    """Says a word and then nothing until `goes_on` is set, twice."""
 
     facts = FACTS
 
@@ -32,8 +32,10 @@ class StalledModel:
         self.goes_on = asyncio.Event()
 
     async def ask(self, request: ModelRequest, on_delta: OnDelta) -> Reply:
-        on_delta(Delta(text="Well"))
-        await self.goes_on.wait()
+        for word in ("Well", ", yes"):
+            on_delta(Delta(text=word))
+            await self.goes_on.wait()
+            self.goes_on.clear()
         return Reply(Message("assistant", "Well, yes."))
 
     async def close(self) -> None:
@@ -51,10 +53,11 @@ async def test_what_was_seen_of_a_stalled_answer_is_kept(tmp_path: Path) -> None
         turn = asyncio.create_task(conversation.send("Is it?"))
         with Store.open(tmp_path / "s.db", read_only=True) as other:
             reader = other.open_session(conversation.session.info.id, read_only=True)
-            while (partial := reader.log.partial()) is None:
-                await asyncio.sleep(0.01)
-            assert partial.text == "Well"
-            model.goes_on.set()
+            for before, now in (("", "Well"), ("Well", "Well, yes")):
+                while (partial := reader.log.partial()) is None or partial.text == before:
+                    await asyncio.sleep(0.01)
+                assert partial.text == now
+                model.goes_on.set()
             assert (await turn).text == "Well, yes."
             assert reader.log.partial() is None
         await conversation.close()
@@ -148,3 +151,50 @@ async def test_the_model_is_told_once_that_its_answer_was_cut_short(tmp_path: Pa
     ]
     assert [CUT_SHORT in text for text in asked[0]] == [False, True]
     assert [CUT_SHORT in text for text in asked[1]] == [False, True, False], "it stays where it was said"
+
+
+class LookingModel:
+    """Thinks and looks, and then its answer breaks off."""
+
+    facts = FACTS
+    has_looked = False
+
+    async def ask(self, request: ModelRequest, on_delta: OnDelta) -> Reply:
+        if self.has_looked:
+            on_delta(Delta(text="Half of"))
+            raise ProviderError("It broke off.")
+        self.has_looked = True
+        on_delta(Delta(reasoning="I look first."))
+        return Reply(Message("assistant", None, (ToolCall("c1", "list_directory", "{}"),), reasoning="I look first."))
+
+    async def close(self) -> None:
+        return
+
+
+async def test_what_is_kept_of_an_answer_has_no_thoughts_of_the_step_before(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "s.db") as store:
+        conversation = opened(store, tmp_path, LookingModel())
+        assert (await conversation.send("Is it?")).reason == "failed"
+        kept = conversation.context.entries[-1].message
+        assert (kept.text, kept.reasoning, kept.is_interrupted) == ("Half of", "", True)
+        await conversation.close()
+
+
+async def test_a_few_more_bytes_are_not_kept_at_once(tmp_path: Path) -> None:
+    pieces = ["x" * PARTIAL_BYTES, *"abc", "y" * PARTIAL_BYTES, "d"]
+    kept: list[int] = []
+
+    class Pieces(StalledModel):
+        async def ask(self, request: ModelRequest, on_delta: OnDelta) -> Reply:
+            for piece in pieces:
+                on_delta(Delta(text=piece))
+                partial = conversation.session.log.partial()
+                kept.append(len(partial.text) if partial else 0)
+            return Reply(Message("assistant", "".join(pieces)))
+
+    with Store.open(tmp_path / "s.db") as store:
+        conversation = opened(store, tmp_path, Pieces())
+        await conversation.send("Is it?")
+        await conversation.close()
+    once, twice = PARTIAL_BYTES, 2 * PARTIAL_BYTES + 3
+    assert kept == [once, once, once, once, twice, twice]
