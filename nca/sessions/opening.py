@@ -102,7 +102,7 @@ def open_for_reading(path: Path, kind: Kind = SESSIONS) -> Opened:
     with faults.explained(path):
         connection, is_immutable = connect_for_reading(path)
     database = Database(connection, path, is_read_only=True, is_immutable=is_immutable)
-    try:
+    with faults.on_failure(connection.close):
         version = _check(database, kind)
         if paths.size_of(paths.log_of(path)) > 0 and not _is_in_use(path):
             _check_log(database, path)
@@ -114,9 +114,6 @@ def open_for_reading(path: Path, kind: Kind = SESSIONS) -> Opened:
                 backup.step()
         prepare(copy.connection)
         migrate(copy, kind.migrations, kind.application_id)
-    except BaseException:
-        connection.close()
-        raise
     connection.close()
     return Opened(copy, None, ())
 
@@ -130,15 +127,11 @@ def open_for_writing(path: Path, kind: Kind = SESSIONS) -> Opened:
         use = _use_of(path)
         alone = FileLock.acquire(use)
         lock = alone or FileLock.acquire(use, is_shared=True)
-        try:
+        with faults.on_failure(lock.release if lock is not None else lambda: None):
             database, notes = _open_or_set_aside(path, kind, is_alone=alone is not None)
             if alone is not None:
                 alone.share()
-            return Opened(database, lock, notes)
-        except BaseException:
-            if lock is not None:
-                lock.release()
-            raise
+        return Opened(database, lock, notes)
 
 
 def opening_lock(path: Path) -> FileLock:

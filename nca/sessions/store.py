@@ -90,13 +90,10 @@ class Store:
         self._refuse_reader()
         session_id = rows_of.new_id(self._database, self.archive_of)
         self._acquire(session_id)
-        try:
-            with self._database.transaction(self._open[session_id]) as connection:
-                empty = transfer.new_copy((), directory=directory, name=name, model=model, kind=kind)
-                number = transfer.write(self._database, connection, session_id, empty)
-        except BaseException:
-            self._release(session_id)
-            raise
+        undo, lease = partial(self._release, session_id), self._open[session_id]
+        with faults.on_failure(undo), self._database.transaction(lease) as connection:
+            empty = transfer.new_copy((), directory=directory, name=name, model=model, kind=kind)
+            number = transfer.write(self._database, connection, session_id, empty)
         return self._session(session_id, number)
 
     def open_session(self, id_or_prefix: str, *, read_only: bool = False) -> Session:
@@ -111,14 +108,11 @@ class Store:
         self._database.deliver()
         self._acquire(session_id)
         session = self._session(session_id, number)
-        try:
+        with faults.on_failure(session.close):
             # Another process may have removed it before we had the lock, and a new session may have its number.
             if not self._database.row("SELECT 1 FROM sessions WHERE id = ? AND number = ?", (session_id, number)):
                 raise SessionNotFound(f"Session {session_id} has just been removed")
             session.recover()
-        except BaseException:
-            session.close()
-            raise
         return session
 
     def list(self, limit: int | None = 50) -> Infos:

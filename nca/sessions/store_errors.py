@@ -1,10 +1,10 @@
-"""Translate errors of SQLite and the file system into one line and advice."""
+"""Translate errors of SQLite and the file system into one line and advice; take back what was begun at any failure."""
 
 from __future__ import annotations
 
 import errno
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -35,6 +35,16 @@ def explained(path: Path | None, verb: str = "write", *, advice: str = _WRITABLE
         raise _of_system(path, error, verb, advice) from error
     except UnicodeDecodeError as error:
         raise damaged(path, "a text in it is not UTF-8") from error
+
+
+@contextmanager
+def on_failure(undo: Callable[[], object]) -> Iterator[None]:
+    """Call `undo` if the block ends with any exception, an interrupt too."""
+    try:
+        yield
+    except BaseException:
+        undo()
+        raise
 
 
 def damaged(path: Path | None, how: str) -> StoreDamaged:

@@ -19,6 +19,7 @@ from psycopg.adapt import Loader
 from psycopg.types.string import StrDumper
 
 from nca.errors import ConfigError, StoreError
+from nca.sessions.store_errors import on_failure
 
 # psycopg warns of a connection that is lost in mid-transaction; whoever lost it gets an error that says so.
 logging.getLogger("psycopg").addHandler(logging.NullHandler())
@@ -162,7 +163,7 @@ class Connection:
         adapters = self._psycopg.adapters
         adapters.register_dumper(str, StrDumper)
         adapters.register_loader("numeric", _Number)
-        try:
+        with on_failure(self.close):
             version = self._psycopg.info.server_version
             if version < _OLDEST:
                 raise StoreError(f"PostgreSQL {version // 10_000} is too old", advice="nca needs 13 or newer.")
@@ -170,9 +171,6 @@ class Connection:
             found = self.run("SELECT pid, backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()", ())
             self.backend = Backend(*found[0])
             self._psycopg.is_working, self._psycopg.silent_seconds = self._is_working, _SILENT_SECONDS
-        except BaseException:
-            self.close()
-            raise
 
     def _is_working(self) -> bool:
         try:
@@ -199,12 +197,9 @@ class Connection:
     def transaction(self) -> Iterator[None]:
         """An exception inside rolls everything back."""
         self.run("BEGIN", ())
-        try:
+        with on_failure(self.roll_back):
             yield
             self.run("COMMIT", ())
-        except BaseException:
-            self.roll_back()
-            raise
 
     def roll_back(self) -> None:
         """End the transaction, if one is open."""

@@ -28,6 +28,7 @@ from nca.sessions.postgres.lease import PostgresLease
 from nca.sessions.postgres.schema import migrate
 from nca.sessions.postgres.spool import Spool, deliver, spool_of
 from nca.sessions.sql import Lease, Row, SessionDatabase, Transaction, Whose
+from nca.sessions.store_errors import on_failure
 
 T = TypeVar("T")
 
@@ -71,11 +72,8 @@ class PostgresDatabase(SessionDatabase):
         self.index = TsvectorIndex(self)
         with schema.explained(self.where):
             self.connection = self._connect()
-            try:
+            with on_failure(self.connection.close):
                 migrate(self.connection, self.where)
-            except BaseException:
-                self.connection.close()
-                raise
 
     def rows(self, sql: str, bindings: Sequence[Any] = ()) -> list[Row]:
         with self._lock, schema.explained(self.where):
@@ -232,13 +230,10 @@ class PostgresDatabase(SessionDatabase):
 
     def _connected_again(self) -> Connection:
         connection = self._connect(seconds=_AGAIN_SECONDS)
-        try:
+        with on_failure(connection.close):
             self._end(self.connection.backend, connection)
             for held in self._leases.values():
                 held.lock(connection)
-        except BaseException:
-            connection.close()
-            raise
         return connection
 
     @staticmethod
