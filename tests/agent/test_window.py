@@ -355,3 +355,33 @@ def test_a_learned_window_that_leaves_no_budget_does_not_keep_a_session_closed()
     with store.create(directory="/", model=FACTS.name) as session:
         assert window_of(store, session).learn_window(20)
         assert window_of(store, session).budget.window_tokens == 20
+
+
+def test_what_was_noted_of_a_model_is_not_of_the_next_one_nor_of_it_again() -> None:
+    """A window that has had another model is as one that begins with this model."""
+    other = ModelFacts("scripted/other", "scripted", 8_000)
+    with Store.open(None) as store, store.create(directory="/", model=FACTS.name) as session:
+        window = window_of(store, session)
+        usual = window.answer_tokens()
+        for facts in (other, FACTS, other):
+            assert [window.note_cut(), window.note_cut()] == [True, False]
+            assert window.shorten_answer(ProviderFailure("lower_max_tokens", False, limit_tokens=900))
+            window.note_refused()
+            assert (window.answer_tokens(), window.refused_tokens > 0) == (900, True)
+            window.use_model(facts)
+            assert (window.answer_tokens(), window.refused_tokens) == (usual, 0)
+
+
+def test_after_a_change_of_settings_compaction_is_tried_again() -> None:
+    with Store.open(None) as store, store.create(directory="/", model=FACTS.name) as session:
+        window = window_of(store, session)
+        window.use(defaults().with_value("context.compact_threshold", 0.5, "the test"), FACTS)
+        while window.due() != "compact":
+            window.append(*talk(1))
+        assert [window.compacted_in_vain(), window.compacted_in_vain()] == [False, True]
+        grown = window.measure().used_tokens + window.budget.budget_tokens // 10
+        while window.measure().used_tokens < grown:
+            window.append(*talk(1))
+        assert window.due() == "nothing"
+        window.use(window.loaded.with_value("context.preserve_turns", 1, "the test"), FACTS)
+        assert window.due() == "compact"

@@ -185,3 +185,16 @@ async def test_who_waits_for_it_hears_what_it_prints(setup: Setup) -> None:
     (setup.root / "gate").write_text("on\n")
     await job.wait(PATIENCE_SECONDS, heard.append)
     assert "".join(heard) == "before\nbefore\nmeanwhile\n"
+
+
+async def test_who_no_longer_waits_hears_nothing_more(setup: Setup) -> None:
+    os.mkfifo(setup.root / "gate")
+    await setup.start("echo one; cat gate; echo three; cat gate")
+    await setup.until(1, "one")
+    heard: list[list[str]] = [[], []]
+    await setup.jobs.find(1).wait(0.01, heard[0].append)
+    (setup.root / "gate").write_text("two\n")
+    await setup.until(1, "three")
+    await setup.jobs.find(1).wait(0.01, heard[1].append)
+    assert ["".join(one) for one in heard] == ["one\n", "one\ntwo\nthree\n"]
+    await setup.jobs.find(1).close()
