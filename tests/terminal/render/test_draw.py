@@ -362,6 +362,30 @@ def test_what_was_said_last_is_shown_as_it_was() -> None:
     assert seen.lines() == shown
 
 
+def test_what_follows_an_exchange_is_parted_from_it() -> None:
+    seen = Seen()
+    seen.draw.exchange(Exchange("", "The one.", 2))
+    seen.draw.exchange(Exchange("", "The other.", 4))
+    assert seen.lines(TextDelta("And this."), finished()) == ["The one.", "", "The other.", "", "And this."]
+
+
+def test_a_cleared_screen_is_empty_and_begins_without_an_empty_line() -> None:
+    seen = Seen()
+    seen.draw.notice("It is gone.")
+    seen.draw.clear()
+    assert seen.lines() == []
+    assert seen.lines(TextDelta("Anew."), finished()) == ["Anew."]
+
+
+async def test_no_status_stands_below_the_end_of_a_turn() -> None:
+    seen = Seen()
+    async with seen.draw.at_work("Thinking"):
+        assert any("Thinking…" in line for line in seen.lines(RequestStarted(1, "m", 1, 2)))
+        seen.lines(finished(), Notice("By the way."))
+        await asyncio.sleep(2 * FRAME_SECONDS)
+        assert seen.lines() == ["", "By the way."]
+
+
 def test_of_a_long_answer_the_end_is_shown_and_how_much_stands_above() -> None:
     seen = Seen()
     answer = "```python\n" + "".join(f"x = {number}\n" for number in range(50)) + "```\n"
