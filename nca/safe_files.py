@@ -64,11 +64,18 @@ class Folder:
     @contextlib.contextmanager
     def readable(self) -> Iterator[int]:
         """A descriptor of the folder that can be listed and flushed. Raises OSError."""
-        handle = os.open(".", _FOLDER, dir_fd=self.handle)
-        try:
+        with descriptor(".", _FOLDER, dir_fd=self.handle) as handle:
             yield handle
-        finally:
-            os.close(handle)
+
+
+@contextlib.contextmanager
+def descriptor(path: Path | str, flags: int, *, dir_fd: int | None = None) -> Iterator[int]:
+    """A descriptor that is closed at the end of the block. Raises OSError."""
+    handle = os.open(path, flags, dir_fd=dir_fd)
+    try:
+        yield handle
+    finally:
+        os.close(handle)
 
 
 @contextlib.contextmanager
@@ -144,8 +151,7 @@ def exclusively(path: Path, *, mode: int = 0o700) -> Iterator[None]:
         yield
         return
     path.parent.mkdir(parents=True, exist_ok=True, mode=mode)
-    handle = os.open(path.parent, _FOLDER)
-    try:
+    with descriptor(path.parent, _FOLDER) as handle:
         deadline = time.monotonic() + _BUSY_SECONDS
         while True:
             try:
@@ -159,18 +165,12 @@ def exclusively(path: Path, *, mode: int = 0o700) -> Iterator[None]:
                 pass  # a file system that has no locks for folders
             break
         yield
-    finally:
-        os.close(handle)
 
 
 def sync_folder(folder: Path) -> None:
     """Make a new or renamed entry of a folder durable, if the file system can."""
-    with suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+    with suppress(OSError), descriptor(folder, os.O_RDONLY) as handle:
+        os.fsync(handle)
 
 
 _BUFFER_BYTES = 64 * 1024

@@ -23,7 +23,7 @@ from nca.config.paths import PROJECT_FOLDER, data_dir
 from nca.config.schema import RewindSettings
 from nca.errors import ConfigError
 from nca.file_history.disk import is_temporary, look_in
-from nca.safe_files import open_folder
+from nca.safe_files import descriptor, open_folder
 from nca.sessions.file_record import ABSENT, Change, FileRecord, FileState, Known
 
 _BATCH_BYTES = 16 << 20
@@ -285,8 +285,7 @@ def _leave_out(result: Scan, folder: str, before: tuple[int, int]) -> None:
 def _look_into(root: Path, folder: str, known: Container[str], result: Scan, most_bytes: int) -> list[str]:
     """Add the entries of a folder; returns the folders in it."""
     prefix = f"{folder}/" if folder else ""
-    handle = os.open(root / folder, _FOLDER)
-    try:
+    with descriptor(root / folder, _FOLDER) as handle:
         with os.scandir(handle) as entries:
             found = list(entries)
         if folder and folder not in known and not _MARKERS.isdisjoint(entry.name for entry in found):
@@ -294,8 +293,6 @@ def _look_into(root: Path, folder: str, known: Container[str], result: Scan, mos
             result.found.pop(folder, None)
             return []
         return _add(found, prefix, result, most_bytes)
-    finally:
-        os.close(handle)
 
 
 def _add(entries: list[os.DirEntry[str]], prefix: str, result: Scan, most_bytes: int) -> list[str]:

@@ -21,7 +21,7 @@ import msgspec
 from nca.errors import StoreDamaged
 from nca.file_history.changes import Read
 from nca.file_history.disk import look, look_in, nearest_folder, reason_of
-from nca.safe_files import PRIVATE, Folder, open_folder
+from nca.safe_files import PRIVATE, Folder, descriptor, open_folder
 from nca.sessions.file_record import RWX, Change, FileState
 
 CHANGED = "changed meanwhile, and not by this session"
@@ -282,14 +282,12 @@ def _set_mode(place: _Place, one: Change) -> None:
 
 def _change_mode(place: _Place, mode: int) -> None:
     # Linux can open an unreadable path as a mere place, and reach it by its descriptor.
-    handle = os.open(place.name, getattr(os, "O_PATH", os.O_RDONLY) | _FOLDER, dir_fd=place.folder.handle)
-    try:
+    flags = getattr(os, "O_PATH", os.O_RDONLY) | _FOLDER
+    with descriptor(place.name, flags, dir_fd=place.folder.handle) as handle:
         if hasattr(os, "O_PATH"):
             Path(f"/proc/self/fd/{handle}").chmod(mode)
         else:
             os.fchmod(handle, mode)
-    finally:
-        os.close(handle)
 
 
 def _above(one: Change) -> tuple[str, ...]:
