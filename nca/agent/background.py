@@ -91,6 +91,10 @@ class Background(Compactor):
         proposal, seconds = task.result()
         if proposal.compacted:
             proposal = self._as_it_is_now(proposal)
+        if proposal.compacted and proposal.tokens_after >= self.window.compacts_from and proposal.is_by_code:
+            # With what came since, another one is due at once: code makes that one alone.
+            self.say_unchanged("skipped", trigger)
+            return
         # Most of the window may not be touched yet. The compaction threshold decides later.
         is_small = proposal.compacted and not is_worth_it(proposal.tokens_saved, self.window.budget)
         if is_small or (proposal.compacted and await self.forbidden(trigger)):

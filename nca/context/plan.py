@@ -89,6 +89,11 @@ class Proposal:
         return self.tokens_before - self.tokens_after
 
     @property
+    def is_by_code(self) -> bool:
+        """Whether no model has written any of it: it costs nothing to make again."""
+        return self.made_by in ("", BY_CODE)
+
+    @property
     def kept_facts(self) -> int:
         """Facts of the hidden messages that can still be read in the new view."""
         return self.facts.count()[0] if self.facts else 0

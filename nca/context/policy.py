@@ -72,14 +72,15 @@ class PolicyState:
     """The state of one context window between decisions.
 
     rearm_tokens   no automatic compaction below this usage, unless the budget is exceeded
-    info_tokens    no info notice up to this usage: a compaction has said how full the context is
+    said_tokens    the usage that a compaction has said: if it is above the info threshold, notices would say the same
+                   again, until the usage has fallen below it; 0: none
     unhelpful      automatic compactions in a row that saved nothing
     shown          the crossings that the person has been told about
     trigger        the cause of the next compaction: a change of the model, or the threshold
     """
 
     rearm_tokens: int = 0
-    info_tokens: int = 0
+    said_tokens: int = 0
     unhelpful: int = 0
     shown: frozenset[Crossed] = frozenset()
     trigger: Trigger = "threshold"
@@ -91,8 +92,7 @@ class PolicyState:
 
     def compacted(self, measured: Measurement) -> PolicyState:
         """After a compaction; `measured` is the size then."""
-        state = FRESH.rearmed(measured)
-        return replace(state, info_tokens=state.rearm_tokens)
+        return replace(FRESH.rearmed(measured), said_tokens=measured.used_tokens)
 
     def compacted_in_vain(self, measured: Measurement) -> PolicyState:
         """After an automatic compaction that saved nothing."""
@@ -192,7 +192,8 @@ def decide(
     due = due if settings.auto == "on" or measured.fits else "full"
     match moment:
         case "after turn":
-            above = due if is_due else _crossed(used, at)
+            state = replace(state, said_tokens=state.said_tokens if used > at.info else 0)
+            above = due if is_due else _crossed(used, at) if _is_news(state, at, settings) else None
             return _notified(state, above, is_due=is_due)
         case "idle":
             prepares = settings.auto == "on" and not by_provider and used >= at.prepare
@@ -208,6 +209,11 @@ def decide(
             return Decision("nothing", replace(state, trigger="threshold"))
         case "compaction tried":
             return Decision("nothing" if measured.fits else "refuse", state, is_due=is_due)
+
+
+def _is_news(state: PolicyState, at: Thresholds, settings: ContextSettings) -> bool:
+    """Whether a notice says more than the last compaction did. Where none comes by itself, each notice does."""
+    return state.said_tokens <= at.info or state.has_given_up or settings.auto != "on"
 
 
 def _crossed(used: int, at: Thresholds) -> Crossed | None:
@@ -230,7 +236,7 @@ def thresholds(
     ratio = _compact_ratio(budget, settings)
     below = max(ratio - PREPARE_BELOW_RATIO, ratio / 2)
     info_ratio = min(INFO_THRESHOLD, below) if settings.info_threshold == INFO_THRESHOLD else settings.info_threshold
-    info = max(floor(info_ratio * budget.budget_tokens + _HAIR), state.info_tokens)
+    info = floor(info_ratio * budget.budget_tokens + _HAIR)
     warn, over_budget = max(_from(WARNING_THRESHOLD, budget), state.rearm_tokens), budget.budget_tokens + 1
     if by_provider or state.has_given_up:
         return Thresholds(info, over_budget, over_budget, over_budget)
@@ -260,7 +266,8 @@ def rungs_ahead(
     compact = Rung("compact", at.compact, used >= at.compact)
     if compact.is_reached:
         return [compact]
-    rungs = [Rung("notice", at.info, is_reached=False)] if used <= at.info < at.compact else []
+    is_ahead = used <= at.info < at.compact and _is_news(state, at, settings)
+    rungs = [Rung("notice", at.info, is_reached=False)] if is_ahead else []
     if prepares and settings.auto == "on" and at.prepare < at.compact:
         rungs.append(Rung("prepare", at.prepare, used >= at.prepare))
     return sorted([*rungs, compact], key=lambda rung: rung.tokens)

@@ -213,6 +213,23 @@ async def test_what_is_said_meanwhile_stands_behind_it(tmp_path: Path) -> None:
     await conversation.close()
 
 
+async def test_what_came_meanwhile_makes_no_second_compaction_due_at_once(tmp_path: Path) -> None:
+    """A prepared view that leaves the request above the threshold is not put in force: one compaction is said."""
+    events: list[Event] = []
+    conversation = opened(tmp_path, events, LONG_ANSWER, settings={"model.summarizer": "none"}, facts=MIDDLE)
+    for number in range(40):
+        await conversation.send(f"Question {number}: {LONG_ANSWER}")
+        if any(one.trigger == "idle" for one in compactions(events)):
+            break
+    await until_ready(conversation)
+    before, stats = len(compactions(events)), conversation.context.stats()
+    await conversation.send("word " * int((stats.budget_tokens - stats.used_tokens) * 1.8))
+    [ended] = [one for one in compactions(events)[before:] if one.phase == "completed"]
+    assert ended.tokens_before > stats.budget_tokens > ended.tokens_after
+    assert ended.trigger == "threshold"
+    await conversation.close()
+
+
 async def test_a_compaction_that_is_due_waits_for_it(tmp_path: Path) -> None:
     events: list[Event] = []
     model = SlowToSummarize(summary_or(LONG_ANSWER), MIDDLE)

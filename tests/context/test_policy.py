@@ -187,9 +187,15 @@ def test_a_notice_comes_once_for_each_crossing() -> None:
 
 
 def test_the_usage_that_a_compaction_has_said_is_not_said_again() -> None:
-    compacted = FRESH.compacted(at(6_200))
-    assert asked("after turn", 6_700, compacted).notice is None
-    assert asked("after turn", 6_701, compacted).notice == "info"
+    state, seen = FRESH.compacted(at(7_500)), []
+    for used in (7_600, 7_900, 6_100, 7_900, 5_900, 6_100):
+        decision = asked("after turn", used, state)
+        seen.append(decision.notice)
+        state = decision.state
+    assert seen == [None, None, None, None, None, "info"]
+    assert asked("after turn", 8_500, FRESH.compacted(at(7_500))).notice == "warning", "what is due is said"
+    assert asked("after turn", 7_900, FRESH.compacted(at(7_500)), auto="preview").notice == "info"
+    assert asked("after turn", 6_100, FRESH.compacted(at(4_000))).notice == "info"
 
 
 def test_the_warning_after_a_turn_is_not_repeated_before_the_request() -> None:
@@ -395,6 +401,7 @@ everything = st.builds(
 states = st.builds(
     PolicyState,
     rearm_tokens=st.just(0) | usages,
+    said_tokens=st.just(0) | usages,
     unhelpful=st.integers(0, 3),
     shown=st.frozensets(st.sampled_from(["info", "warning"])),
     trigger=st.sampled_from(["threshold", "model"]),

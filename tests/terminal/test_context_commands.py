@@ -223,12 +223,13 @@ async def test_the_names_in_a_preview_are_whole_in_a_narrow_window(
 
 
 async def test_a_preview_is_dropped_or_outdated(tmp_path: Path) -> None:
-    with a_stage(
-        tmp_path, [*replies(6), SUMMARY, SUMMARY, SUMMARY], window_tokens=40_000, context__target_ratio=0.1
-    ) as stage:
+    with a_stage(tmp_path, [*replies(6), *[SUMMARY] * 4], window_tokens=40_000, context__target_ratio=0.1) as stage:
         await a_long_chat(stage)
         await stage.command("/context compact --preview")
         assert "Discarded the preview." in await stage.command("/context drop")
+        await stage.command("/compact --preview")
+        assert "Discarded the preview." in await stage.command("/compact drop")
+        assert stage.app.conversation.context.history() == [], "no compaction with this focus"
         await stage.command("/compact --preview")
         assert stage.app.preview is not None
         with pytest.raises(UsageError, match="takes no --previw"):

@@ -69,6 +69,10 @@ async def drop(app: App, argument: str) -> None:
     app.output.show("Discarded the preview.")
 
 
+OF_PREVIEW = {"accept": accept, "edit": edit, "drop": drop}
+"""What can be done with a preview. While there is one, these words are no focus."""
+
+
 def _held(app: App) -> Preview:
     if app.preview is None:
         raise UsageError("There is no preview.", advice="/context compact --preview makes one.")
@@ -139,6 +143,9 @@ class CompactCommand(Command):
 async def compact_or_preview(app: App, argument: str) -> None:
     """Compact, or show what that would do. Raises UsageError for an option that does not exist."""
     words = argument.split()
+    if app.preview is not None and argument.strip() in OF_PREVIEW:
+        await OF_PREVIEW[argument.strip()](app, "")
+        return
     # Behind its first word, a focus may name an option of some other program.
     if words and words[0].startswith("--") and words[0] != PREVIEW:
         raise takes_no("compact", words[0], f"Valid: {PREVIEW}, or a focus in words.")
@@ -208,7 +215,9 @@ def _items(app: App, wanted: str) -> Iterable[str]:
     """IDs and numbers, with `last` and ranges such as `12-15` as their numbers."""
     for word in wanted.replace(",", " ").split():
         ends = word.replace("–", "-").split("-", 1)
-        yield from map(str, _run(app, word)) if all(map(is_number, ends)) else (word,)
+        # An ID may have digits alone, and begin with 0.
+        is_run = all(map(is_number, ends)) and not word.isdecimal()
+        yield from map(str, _run(app, word)) if is_run else (word,)
 
 
 async def collapse(app: App, wanted: str) -> None:
