@@ -75,6 +75,15 @@ def arguments_of(call: ToolCall) -> dict[str, Any]:
     return _decoded(call.arguments)
 
 
+def texts_in(value: object) -> Iterator[str]:
+    """The single values in an argument, however it is nested."""
+    if isinstance(value, dict | list):
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from texts_in(one)
+    else:
+        yield str(value)
+
+
 @lru_cache(maxsize=CALLS_REMEMBERED)
 def _decoded(text: str) -> dict[str, Any]:
     try:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
-from nca.context.file_reads import arguments_of
+from nca.context.file_reads import arguments_of, texts_in
 from nca.messages import Message, ToolCall
 
 TEXT_CHARS, ARGUMENT_CHARS = 20_000, 4_000
@@ -44,8 +44,8 @@ names_of = lru_cache(maxsize=LINES_REMEMBERED)(_names_of)
 
 def _said(call: ToolCall) -> str:
     """The values of a call's arguments, without their names and JSON's marks."""
-    values = arguments_of(call).values()
-    return " ".join(map(str, values))[:ARGUMENT_CHARS] if values else call.arguments[:ARGUMENT_CHARS]
+    arguments = arguments_of(call)
+    return (" ".join(texts_in(arguments)) if arguments else call.arguments)[:ARGUMENT_CHARS]
 
 
 class Named:

@@ -16,6 +16,7 @@ from nca.context.file_reads import (
     path_of,
     runs_program,
     says_failed,
+    texts_in,
 )
 from nca.context.record.excerpt import excerpt, on_one_line, whole_parts
 from nca.messages import Message, ToolCall
@@ -111,7 +112,7 @@ def asked(call: ToolCall, chars: int = ASKED_CHARS, *, has_content: bool = False
 def long_arguments(call: ToolCall) -> str:
     """The content in a call's arguments, which `asked` leaves out. Of a change only what is there now: tools name what
     was there before it."""
-    values = [value for value in map(str, arguments_of(call).values()) if len(value) > LONG_ARGUMENT_CHARS]
+    values = [value for value in texts_in(arguments_of(call)) if len(value) > LONG_ARGUMENT_CHARS]
     return "\n".join(values[-1:] if changes_file(call) else values)
 
 

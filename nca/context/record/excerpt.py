@@ -44,6 +44,9 @@ PASTE = Style(160, (1, 2, 0))
 WEIGHTS = (0.5, 0.2, 0.3)
 """How the characters that stay are shared out to beginning, end and unusual parts."""
 FEWEST_ITEMS, ITEM_CHARS = 3, 80
+WHOLE_RATIO = 2
+"""A line or a sentence that is no more than this times as long as a part is not divided: what it says is often at its
+end."""
 ROW = "|"
 """A line that begins so is a row of a table. It stays whole: without its last cells it would say something else. The
 table's head stays with the first row: alone it says nothing."""
@@ -181,8 +184,9 @@ def _parts(text: str, style: Style, first: int) -> Iterator[Span]:
         size = most if is_row else first
         if is_row and _is_rule(text[end : (below := _line_end(text, end))]):
             end = size = _line_end(text, below)  # the first row
-        while end - begin > size:
-            cut = _cut_before(text, begin, begin + size, style)
+        # An item begins with its first sentence.
+        while end - begin > (size if size < most else WHOLE_RATIO * size):
+            cut = _cut(text, (begin, end), size, style)
             yield begin, cut
             begin, size = cut, most
         if text[begin:end].strip():
@@ -202,11 +206,16 @@ def _line_end(text: str, begin: int) -> int:
     return text.find("\n", begin) + 1 or len(text)
 
 
-def _cut_before(text: str, begin: int, end: int, style: Style) -> int:
-    """The cut of a long line, not in its first third: after a sentence, else after a blank, else at the limit."""
-    found = _SENTENCE_END.finditer(text, begin + (end - begin) // 3, end + 1)
-    ends = [one.end() for one in found if one.end() <= end and not _goes_on(text, one, style)]
-    return ends[-1] if ends else _word_end(text, begin, text.rfind(" ", (begin + end) // 2, end) + 1 or end)
+def _cut(text: str, line: Span, size: int, style: Style) -> int:
+    """The end of a line's first part: after a sentence, but not in the part's first third, else after a blank."""
+    begin, end = line
+    limit, most = begin + size, begin + WHOLE_RATIO * size
+    found = _SENTENCE_END.finditer(text, begin + size // 3, min(most, end) + 1)
+    ends = [one.end() for one in found if one.end() <= most and not _goes_on(text, one, style)]
+    ends += [end] if end <= most else []
+    if ends:
+        return max((one for one in ends if one <= limit), default=ends[0])
+    return _word_end(text, begin, text.rfind(" ", begin + size // 2, limit) + 1 or limit)
 
 
 def _goes_on(text: str, end: re.Match[str], style: Style) -> bool:
@@ -237,10 +246,15 @@ def _joined(text: str, kept: list[Span]) -> str:
     for begin, end in kept:
         gap = text[behind:begin]
         if gap.strip():
-            is_line = "\n" in gap or made.endswith("\n")
-            made = f"{made.rstrip()} {GAP}{chr(10) if is_line else ' '}" if made else f"{GAP} "
+            made = _with_gap(made, gap) + ("\n" if gap.endswith("\n") else " ")
         elif "\n" in gap and made and not made.endswith("\n"):
             made += "\n"
         made += text[begin:end]
         behind = end
-    return f"{made.rstrip()} {GAP}" if text[behind:].strip() else made.rstrip()
+    return _with_gap(made, text[behind:]) if text[behind:].strip() else made.rstrip()
+
+
+def _with_gap(made: str, gap: str) -> str:
+    """With the mark of a gap: behind a whole line it has a line of its own."""
+    is_line = made.endswith("\n") or gap.lstrip(" ").startswith("\n")
+    return f"{made.rstrip()}{chr(10) if is_line else ' '}{GAP}" if made else GAP

@@ -10,7 +10,8 @@ import pytest
 from nca.config.schema import SummarizeSettings
 from nca.context.file_reads import CUT_OFF, CUT_OFF_BY_USER
 from nca.context.history import History
-from nca.context.record.called import Called, asked
+from nca.context.named import names_in
+from nca.context.record.called import Called, asked, long_arguments
 from nca.context.record.calls import CAME, call_text, effects, failed, files, longer_effects, reads, runs, turn, writes
 from nca.context.record.compose import Composer, Prose
 from nca.context.record.past import Past, RecordLine
@@ -237,3 +238,11 @@ def test_a_long_command_is_told_once() -> None:
         assert call_text(called, tokens).count("print(0,") == 1
         assert "timeout=60" in call_text(called, tokens)
     assert all(line in call_text(called, 1_350) for line in command.splitlines())
+
+
+def test_a_nested_argument_is_read_as_what_it_says() -> None:
+    """An escape of JSON is no letter, and the name of an argument no name that somebody said."""
+    edits = [{"old_text": "\nfirst_one", "new_text": "\nsecond_one " * 30}]
+    call = ToolCall("c1", "edit_file", json.dumps({"path": "src/a.py", "more_edits": edits}))
+    assert names_in(Message("assistant", "", (call,))) == {"src/a.py", "first_one", "second_one"}
+    assert long_arguments(call).splitlines()[1].strip() == "second_one"

@@ -191,7 +191,8 @@ def test_a_line_that_says_nothing_stays_with_the_next() -> None:
 def test_a_row_of_a_table_stays_whole(cells: list[list[str]], tokens: int, style: Style) -> None:
     rows = [f"| {' | '.join(map(str.strip, row))} |" for row in cells]
     assume(max(map(len, rows)) <= style.part_chars)
-    shown = excerpt("\n".join(["The table:", *rows]), tokens, style).replace(f" {GAP}", "").splitlines()
+    shown = excerpt("\n".join(["The table:", *rows]), tokens, style).splitlines()
+    assume([line for line in shown if line != GAP][1:])  # one row alone is cut where not even it has room
     assert {line for line in shown if line.startswith("|")} <= set(rows)
 
 
@@ -220,3 +221,28 @@ def test_japanese_is_cut_behind_its_sentences_and_by_its_items() -> None:
     assert names_of("triệu/đêm, nghìn/người") == {"triệu/đêm", "nghìn/người"}
     assert names_of("300mlの小瓶を別に作る、Übung/42") == {"300ml", "Übung/42"}
     assert names_of("\x1b[2Jclear \x1b[31mred\x1b[0m src/a.py") == {"src/a.py"}
+
+
+@given(st.lists(st.integers(82, 158), min_size=3, max_size=20), st.integers(20, 300), st.sampled_from([TALK, RESULT]))
+def test_a_sentence_of_up_to_two_parts_is_not_cut_in_front_of_its_end(
+    lengths: list[int], tokens: int, style: Style
+) -> None:
+    """The beginning of an item has 80 characters, as a part of a result has."""
+    items = [
+        f"{n}. Item {n} {'takes so long that it ends ' * 9}"[: size - 4] + f" {n}." for n, size in enumerate(lengths)
+    ]
+    shown = excerpt("\n".join(items), tokens, style).splitlines()
+    cut = [line for line in shown if line not in items and line != GAP]
+    assert len(cut) <= 1, "the last one that has room, and it alone"
+
+
+@given(st.lists(st.integers(1, 12), min_size=3, max_size=30), st.integers(5, 80), STYLES)
+def test_a_missing_line_is_seen(lengths: list[int], tokens: int, style: Style) -> None:
+    """The mark of a gap stands behind a line only if that line is cut."""
+    lines = [f"{n} {'word ' * size}end" for n, size in enumerate(lengths)]
+    shown = excerpt("\n".join(lines), tokens, style).splitlines()
+    for before, after in pairwise(["-1", *shown, str(len(lines))]):
+        if before in lines or before == "-1":
+            missing = int(after.split()[0]) - int(before.split()[0]) > 1 if after != GAP else False
+            assert not missing, (before, after)
+    assert all(line.removesuffix(f" {GAP}") not in lines for line in shown if line.endswith(f" {GAP}"))
