@@ -280,3 +280,15 @@ def test_the_service_is_nca_unless_the_environment_names_it(
     for variable, value in env.items():
         monkeypatch.setenv(variable, value)
     assert _resource(env).attributes["service.name"] == name
+
+
+def test_each_request_has_its_own_words(receiver: Receiver) -> None:
+    asked = [event for text in ("First.", "Second.") for event in (REQUEST, TextDelta(text), USAGE)]
+    lost = (REQUEST, TextDelta("Lost."), ErrorRaised("no"), REQUEST, TextDelta("Third."), USAGE)
+    Sender(receiver, Redactor()).send(TurnStarted("s", 1), *asked, *lost, DONE)
+    values = [values_of(span.attributes) for span in receiver.named("chat gemini-3-pro")]
+    said = [
+        json.loads(one["gen_ai.output.messages"])[0]["parts"][0]["content"] for one in values if "error.type" not in one
+    ]
+    assert said == ["First.", "Second.", "Third."]
+    assert [one.get("error.type") for one in values] == [None, None, "error", None]

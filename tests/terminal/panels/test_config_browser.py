@@ -159,7 +159,11 @@ def test_tables_are_not_edited_in_a_line() -> None:
     browser.buffer.text = "context.section"
     browser.enter()
     assert browser.label == "Search: "
-    assert "It holds tables" in " ".join(lines(browser))
+    for goes_on in (lambda: browser.move(1), lambda: browser.typed("context.section")):
+        browser.enter()
+        assert "It holds tables" in " ".join(lines(browser))
+        goes_on()
+        assert "It holds tables" not in " ".join(lines(browser))
 
 
 def test_what_is_refused_says_what_to_do() -> None:

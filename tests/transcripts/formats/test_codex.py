@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ import pytest
 from nca.context.history import History
 from nca.context.request import repair, resolve
 from nca.context.validate import validate_request
+from nca.context.view import is_in
 from nca.errors import InvalidMessages
 from nca.messages import MediaPart, Usage
 from nca.sessions.transfer import SessionCopy
@@ -232,3 +235,41 @@ def test_a_compressed_rollout_says_what_is_missing(tmp_path: Path) -> None:
     path.write_bytes(b"\x28\xb5\x2f\xfd....")
     with pytest.raises(InvalidMessages, match="pip install zstandard"):
         recognise(Source.of_file(path))
+
+
+def typed(text: str) -> Row:
+    return row("event_msg", type="user_message", message=text)
+
+
+TURNS: dict[str, Callable[[str], list[Row]]] = {
+    "answered": lambda n: [begins(), message(f"q{n}"), message(f"a{n}", "assistant"), tokens(10, 2)],
+    "typed": lambda n: [begins(), message(f"q{n}"), typed(f"q{n}"), message(f"a{n}", "assistant")],
+    "typed before": lambda n: [begins(), typed(f"q{n}"), message(f"q{n}"), message(f"a{n}", "assistant")],
+    "called": lambda n: [begins(), message(f"q{n}"), call(n), output(n, f"o{n}"), message(f"a{n}", "assistant")],
+    "cut off": lambda n: [begins(), message(f"q{n}"), call(n)],
+    "not answered": lambda n: [begins(), message(f"q{n}")],
+    "asked on": lambda n: [begins(), message(f"q{n}"), message(f"a{n}", "assistant"), message(f"and {n}")],
+}
+"""Turns by how they end or begin: nothing of one may be in the next."""
+GONE_ON = [begins(), message("By itself.", "assistant")]
+"""A turn that begins with an answer."""
+
+
+def told(*rows: Row) -> list[Any]:
+    """What is shown of it: who said it, in which words, with which usage."""
+    copy = read(meta(), *rows).copy
+    aside, used = copy.view(copy.head_view).aside, {one.seq + 1: one.usage for one in copy.usage if one.seq}
+    return [(one.message, used.get(one.seq)) for one in copy.entries if not is_in(one.seq, aside)]
+
+
+@pytest.mark.parametrize("first", TURNS)
+def test_turns_are_read_one_by_one_and_taken_back_one_by_one(first: str) -> None:
+    one = TURNS[first]("1")
+    assert told(*one, *GONE_ON) == [*told(*one), *told(*GONE_ON)]
+    for second, third in product(TURNS.values(), repeat=2):
+        two, three = second("2"), third("3")
+        assert told(*one, *two) == [*told(*one), *told(*two)]
+        assert told(*one, *two, back(1), *three) == [*told(*one), *told(*three)]
+        assert told(*one, *two, back(1), *GONE_ON[1:]) == [*told(*one), *told(*GONE_ON)]
+        assert told(*one, *two, *three, back(2)) == told(*one)
+        assert told(*one, *two, *three, back(1), back(1)) == told(*one)
