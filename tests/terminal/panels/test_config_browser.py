@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -159,7 +160,8 @@ def test_tables_are_not_edited_in_a_line() -> None:
     browser.buffer.text = "context.section"
     browser.enter()
     assert browser.label == "Search: "
-    for goes_on in (lambda: browser.move(1), lambda: browser.typed("context.section")):
+    goes_on: Callable[[], None]
+    for goes_on in (partial(browser.move, 1), partial(browser.typed, "context.section")):
         browser.enter()
         assert "It holds tables" in " ".join(lines(browser))
         goes_on()
