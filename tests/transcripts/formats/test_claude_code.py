@@ -378,3 +378,11 @@ def test_the_title_that_was_given_last_counts(key: str) -> None:
     titles = [{"type": key, field: title, "leafUuid": "u1"} for title in ("First", "Second", "Third")]
     found = read(titles[0], user("u1", None, "Start"), titles[1], answer("a1", "u1", "Ready"), titles[2])
     assert found.copy.info.name == "Third"
+
+
+def test_a_summary_without_a_mark_is_a_compaction_of_its_own() -> None:
+    first = [user("u1", None, "Start"), answer("a1", "u1", "Ready"), boundary("b1", "a1"), summary("s1", "b1", "One.")]
+    later = [user("u2", "s1", "Go on"), answer("a2", "u2", "Done"), summary("s2", "a2", "Two.")]
+    found = read(*first, *later).copy
+    assert [one.prose for one in found.summaries] == ["One.", "Two."]
+    assert len(found.compactions) == 2
