@@ -98,6 +98,16 @@ def table() -> dict[str, Any]:
     return tomllib.loads(Path(__file__).with_name("commands.toml").read_text(encoding="utf-8"))
 
 
+def answers_with_1(command: str) -> bool:
+    """Whether exit code 1 of a command is an answer: nothing found, files that differ. A step before it can have no
+    part in the code."""
+    stages = command_list(command, takes_patterns=True) or ()
+    if not stages or any(stage.operator == "&&" for stage in stages):
+        return False
+    words = stages[-1].words
+    return bool({words[0], " ".join(words[:2])} & set(table()["answers"]["with_1"]))
+
+
 def commands_here(command: str, directory: Path) -> tuple[Stage, ...] | None:
     """As `command_list`, without a `cd` at the beginning to `directory`, in which the command runs anyway.
 

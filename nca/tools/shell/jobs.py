@@ -120,7 +120,7 @@ class Job:
         headline = self.headline() if is_running else f"{self.headline()[:-1]}; it ran: {self.name[2:]}]"
         summary = f"job {self.number}: {self.state}"
         ended = _NOT_ENDED if is_running or self._ended is None else self._ended
-        result = CommandResult(await self._runner.finished(unread), ended, 0)
+        result = CommandResult(await self._runner.finished(unread), ended, 0, command=self.command)
         text = "\n".join([result.output.text.rstrip("\n") or "[no new output]", headline, *result.notes()])
         is_error = not is_running and (self._ended is None or result.is_error)
         return replace(result.outcome(), text=text, is_error=is_error, summary=summary)

@@ -20,6 +20,7 @@ from nca.process_groups import signal_name
 from nca.redact import Redactor
 from nca.tools.files.workspace import shown
 from nca.tools.programs import command_environment, find_program, find_shell, path_outside, sandboxed
+from nca.tools.shell.command_words import answers_with_1
 from nca.tools.shell.output_capture import Output, OutputCapture
 from nca.tools.shell.process import Ended, OnOutput, Start, run_process
 from nca.tools.tool import EditorTerminal, ToolError, ToolOutcome
@@ -41,11 +42,15 @@ class CommandResult:
     ended: Ended | None
     timeout_seconds: float
     directory_note: str = ""
+    _: KW_ONLY
+    command: str
 
     @property
     def is_error(self) -> bool:
-        """An interrupted command has not failed: its result is unknown."""
-        return self.ended is not None and (self.ended.is_timeout or self.ended.exit_code != 0)
+        """An interrupted command has not failed: its result is unknown. Nor has one whose exit code is an answer."""
+        if self.ended is None or (self.ended.exit_code == 1 and answers_with_1(self.command)):
+            return False
+        return self.ended.is_timeout or self.ended.exit_code != 0
 
     def summary(self) -> str:
         """In a few words how it ended, and how much it printed."""
@@ -180,7 +185,7 @@ class CommandRunner:
                 # The person waits for the prompt, and to redact a large file takes long.
                 captured.drop()
                 if terminal is None and on_interrupt is not None:
-                    on_interrupt(CommandResult(await self.finished(captured), None, limit))
+                    on_interrupt(CommandResult(await self.finished(captured), None, limit, command=command))
                 raise
             output = await self.finished(captured)
         except BaseException as error:
@@ -189,7 +194,7 @@ class CommandRunner:
                 raise ToolError(f"the command cannot be started: {error.strerror}") from error
             raise
         note = self._go_to(directory, ended.note) if argv is None else ""
-        return CommandResult(output, ended, limit, note)
+        return CommandResult(output, ended, limit, note, command=command)
 
     def current_directory(self) -> Path:
         """The next command's directory: the project's, if the last one's has been removed."""

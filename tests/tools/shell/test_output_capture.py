@@ -255,5 +255,5 @@ def test_an_output_whose_file_cannot_be_finished_is_nowhere(tmp_path: Path) -> N
     file.with_suffix(".part").touch()
     output = capture.finish(as_it_is)
     assert (output.saved, output.saved_bytes, output.total_bytes) == (None, 0, 500 * 21)
-    assert CommandResult(output, None, 0).left_out is None
+    assert CommandResult(output, None, 0, command="").left_out is None
     assert not file.exists()

@@ -103,6 +103,32 @@ async def test_the_exit_code_alone_says_what_failed(shell: Shell, tmp_path: Path
 
 
 @pytest.mark.parametrize(
+    ("command", "is_error"),
+    [
+        ("diff a b", False),
+        ("cat a | grep nothing", False),
+        ("ls; diff a b", False),
+        ("diff a nowhere", True),
+        ("false && grep x a", True),
+        ("grep nothing a | false", True),
+        ("true && test -f nowhere", True),
+        ("test -f nowhere", False),
+        ("git diff --no-index a b", False),
+        ("$X diff a b", True),
+    ],
+)
+async def test_an_exit_code_that_is_an_answer_is_no_failure(
+    shell: Shell, tmp_path: Path, command: str, is_error: bool
+) -> None:
+    """`Fails: diff a b` stood in a record, and in the line about a compaction."""
+    (tmp_path / "a").write_text("1\n")
+    (tmp_path / "b").write_text("2\n")
+    outcome = await shell.run({"command": f"X=false; {command}" if "$X" in command else command})
+    assert "exit code" in outcome.text
+    assert outcome.is_error == is_error
+
+
+@pytest.mark.parametrize(
     "command",
     [
         "cat f",
