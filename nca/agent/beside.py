@@ -121,18 +121,7 @@ class SideQuestions:
                 f"There is no room for the question: {needed:,} of {measured.budget.budget_tokens:,} tokens.",
                 advice="/compact makes room.",
             )
-        return asked, request_of(window, window.request_messages(*self._open_calls(), sent), may_compact=False)
-
-    def _open_calls(self) -> list[Message]:
-        """What stands for the results of the calls that have none yet."""
-        answered = set[str]()
-        for entry in reversed(self._window.history.entries):
-            message = entry.message
-            if message.role == "tool":
-                answered.add(message.tool_call_id or "")
-            elif message.tool_calls:
-                left = [call for call in message.tool_calls if call.id not in answered]
-                return [Message("tool", NOT_ENDED, tool_call_id=call.id, name=call.name) for call in left]
-            else:
-                break
-        return []
+        # The calls that have no result yet get one for this request.
+        calls = window.history.open_calls()
+        results = [Message("tool", NOT_ENDED, tool_call_id=call.id, name=call.name) for call in calls]
+        return asked, request_of(window, window.request_messages(*results, sent), may_compact=False)

@@ -81,35 +81,40 @@ async def run_hook(
 ) -> Answer:
     """Run the program in `directory` with `sent` as JSON on its input. Raises nothing but CancelledError."""
     output, errors = OutputCapture(_OUTPUT, None), OutputCapture(_OUTPUT, None)
-    try:
-        start = Start(argv_of(hook.command, hook.args, directory, environment), directory, environment)
-        ended = await run_told(start, sent, hook.limit_seconds, output, errors)
-        printed, complaint = await asyncio.to_thread(
-            lambda: (output.finish(redact).text.strip(), errors.finish(redact).text.strip())
-        )
-    except (OSError, ValueError) as error:
-        return Answer(problem=not_started(error))
-    if ended.is_timeout:
-        return Answer(problem=stopped_after(hook.limit_seconds))
+    ended = await run_told(hook.command, hook.args, directory, environment, sent, hook.limit_seconds, output, errors)
+    if isinstance(ended, str):
+        return Answer(problem=ended)
+    printed, complaint = await asyncio.to_thread(
+        lambda: (output.finish(redact).text.strip(), errors.finish(redact).text.strip())
+    )
     return read_answer(hook.event, ended.exit_code, redact(printed), redact(complaint))
 
 
-async def run_told(start: Start, sent: Mapping[str, Any], seconds: float, output: Sink, errors: Sink) -> Ended:
-    """Run a program with `sent` as JSON on its input. Raises as `run_process` does."""
-    with tempfile.TemporaryFile() as file:
-        # A file, not a pipe: the program need not read it.
-        file.write(json.dumps(sent, ensure_ascii=False).encode("utf-8", "replace"))
-        file.seek(0)
-        return await run_process(
-            lambda _: start, time_limit=asyncio.timeout(seconds), captured=output, errors=errors, sent=file
-        )
+async def run_told(
+    command: str,
+    args: Sequence[str],
+    directory: Path,
+    environment: Mapping[str, str],
+    sent: Mapping[str, Any],
+    seconds: float,
+    output: Sink,
+    errors: Sink,
+) -> Ended | str:
+    """Run a program, without `args` by a shell, with `sent` as JSON on its input. A text says why it did not end."""
+    try:
+        start = Start(_argv_of(command, args, directory, environment), directory, environment)
+        with tempfile.TemporaryFile() as file:
+            # A file, not a pipe: the program need not read it.
+            file.write(json.dumps(sent, ensure_ascii=False).encode("utf-8", "replace"))
+            file.seek(0)
+            time_limit = asyncio.timeout(seconds)
+            ended = await run_process(lambda _: start, time_limit=time_limit, captured=output, errors=errors, sent=file)
+    except (OSError, ValueError) as error:
+        return f"it cannot be started ({getattr(error, 'strerror', None) or error})"
+    return _stopped_after(seconds) if ended.is_timeout else ended
 
 
-def not_started(error: OSError | ValueError) -> str:
-    return f"it cannot be started ({getattr(error, 'strerror', None) or error})"
-
-
-def stopped_after(seconds: float) -> str:
+def _stopped_after(seconds: float) -> str:
     return f"it was stopped after {seconds:g} seconds"
 
 
@@ -170,7 +175,7 @@ def cut(text: str) -> str:
     return text if len(text) <= TEXT_CHARS else f"{text[:TEXT_CHARS]}\n[cut: {len(text):,} characters]"
 
 
-def argv_of(command: str, args: Sequence[str], directory: Path, environment: Mapping[str, str]) -> tuple[str, ...]:
+def _argv_of(command: str, args: Sequence[str], directory: Path, environment: Mapping[str, str]) -> tuple[str, ...]:
     """Raises ValueError if there is no shell here."""
     if args:
         return (os.path.expanduser(command), *args)  # noqa: PTH111  Path raises for an unknown user
@@ -204,7 +209,7 @@ async def ask_hook(hook: Hook, sent: Mapping[str, Any], models: Fallbacks, windo
         async with asyncio.timeout(hook.limit_seconds):
             reply = await ask_beside(window, models.active, request, "question", emit)
     except TimeoutError:
-        return Answer(problem=stopped_after(hook.limit_seconds))
+        return Answer(problem=_stopped_after(hook.limit_seconds))
     except NcaError as error:
         return Answer(problem=f"the model gave no answer ({error.message})")
     return read_verdict(reply.message.text)

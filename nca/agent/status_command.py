@@ -8,10 +8,9 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from nca.agent.hook_process import argv_of, exited, not_started, run_told, stopped_after
+from nca.agent.hook_process import exited, run_told
 from nca.messages import clean_text
 from nca.tools.programs import command_environment
-from nca.tools.shell.process import Start
 
 if TYPE_CHECKING:
     from nca.agent.conversation import Conversation
@@ -79,13 +78,9 @@ async def _ask(command: str, sent: Mapping[str, Any], conversation: Conversation
     environment = command_environment(os.environ, tools.environment, tools.variables)
     environment["CLAUDE_PROJECT_DIR"] = str(directory)
     output, errors = _Beginning(), _Beginning()
-    try:
-        start = Start(argv_of(command, (), directory, environment), directory, environment)
-        ended = await run_told(start, sent, LIMIT_SECONDS, output, errors)
-    except (OSError, ValueError) as error:
-        return "", not_started(error)
-    if ended.is_timeout:
-        return "", stopped_after(LIMIT_SECONDS)
+    ended = await run_told(command, (), directory, environment, sent, LIMIT_SECONDS, output, errors)
+    if isinstance(ended, str):
+        return "", ended
     if ended.exit_code:
         return "", exited(ended.exit_code, errors.text)
     return "\n".join([line for line in output.text.split("\n") if line.strip()][:MOST_LINES]), ""

@@ -350,14 +350,6 @@ class Turn:
 
     def _close_calls(self, text: str) -> None:
         """Give every open call a result that says why it did not run."""
-        last = next((e.message for e in reversed(self.window.history.entries) if e.message.role == "assistant"), None)
-        if last is None or not last.tool_calls:
-            return
-        answered: set[str] = set()
-        for entry in reversed(self.window.history.entries):
-            if entry.message is last:
-                break
-            answered.add(entry.message.tool_call_id)
         results = [
             Message(
                 "tool",
@@ -367,8 +359,7 @@ class Turn:
                 is_error=True,
                 source="nca",
             )
-            for call in last.tool_calls
-            if call.id not in answered
+            for call in self.window.history.open_calls()
         ]
         if results:
             self.window.append(*results)

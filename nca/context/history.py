@@ -14,7 +14,7 @@ from nca.context.log_index import LogIndex
 from nca.context.named import Named
 from nca.context.tokens import entry_tokens, log_tokens, message_tokens
 from nca.context.view import Marker, Stub, Summary, Verbatim, View, is_in, ranges_of
-from nca.messages import Entry, Message
+from nca.messages import Entry, Message, ToolCall
 
 
 class History:
@@ -210,6 +210,16 @@ class History:
                 return Message(item.role, item.text, source="nca", extra=extra, made_by=maker)
             case Marker(_, _, text):
                 return Message("user", text, source="nca") if text else None
+
+    def open_calls(self) -> list[ToolCall]:
+        """The calls of the newest answer that have no result yet."""
+        answered = set[str]()
+        for entry in reversed(self.entries):
+            message = entry.message
+            if message.role == "assistant":
+                return [call for call in message.tool_calls if call.id not in answered]
+            answered.add(message.tool_call_id)
+        return []
 
     def visible(self) -> Iterator[Entry]:
         """The messages that are shown as they are or as stubs, in the order of the log."""

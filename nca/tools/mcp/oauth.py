@@ -15,7 +15,7 @@ import contextlib
 import hashlib
 import os
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -158,25 +158,6 @@ def stored_login(url: str, logins: Logins) -> OAuthClientProvider | None:
     return provider
 
 
-def new_login(
-    url: str,
-    logins: Logins,
-    redirect_uri: str,
-    ask: Callable[[str], Awaitable[None]],
-    answer: Callable[[], Awaitable[AuthorizationCodeResult]],
-    *,
-    client_id: str = "",
-) -> OAuthClientProvider:
-    """Registers nca, shows the person the page to log in with `ask`, and waits for `answer`.
-
-    client_id: nca is registered already, under this id and without a secret
-    """
-    storage = _Storage(url, logins, None)
-    if client_id:
-        storage.know(client_id, redirect_uri)
-    return _provider(storage, url, redirect_uri, ask, answer)
-
-
 def _provider(storage: _Storage, url: str, redirect_uri: str, *handlers: Any) -> OAuthClientProvider:
     from mcp.client.auth import OAuthClientProvider
     from mcp.shared.auth import OAuthClientMetadata
@@ -225,7 +206,11 @@ async def log_in(
                 show(address)
                 await asyncio.to_thread(open_browser, address, env)
 
-            auth = new_login(server.url, logins, callback.address, ask, callback.result, client_id=server.client_id)
+            # Without a login that was stored, it registers nca, unless nca is registered already, under an id.
+            storage = _Storage(server.url, logins, None)
+            if server.client_id:
+                storage.know(server.client_id, callback.address)
+            auth = _provider(storage, server.url, callback.address, ask, callback.result)
             transport = connect_web(server.url, dict(server.headers), server.timeout_seconds, auth=auth)
             async with client_class(transport, cache=None):
                 return callback.is_expected
