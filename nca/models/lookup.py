@@ -79,12 +79,11 @@ def without_provider(model: str, known_providers: Iterable[str] = ()) -> ModelNo
 def with_listed_window(facts: ModelFacts, api_base: str, api_key: str) -> ModelFacts:
     """The facts with the window that the model's endpoint lists, if it lists one. It has two seconds to answer.
 
-    A server of the person's own is always asked: it may run a known model with another window. A provider is asked only
-    about a model of which nothing else is known.
+    A server on this computer is always asked: it may run a known model with another window, and answers at once. All
+    others are asked only about a model of which nothing else is known, as each start would wait for them.
     """
     address = address_of(facts.provider, api_base, os.environ) if facts.provider in providers.SPEAKS_OPENAI else ""
-    is_own = is_loopback(address) or bool(address and address != PROVIDERS[facts.provider].openai_base)
-    if not address or not (is_own or facts.is_window_guess):
+    if not address or not (is_loopback(address) or facts.is_window_guess):
         return facts
     key = api_key or key_of(facts.provider, os.environ)[1]
     url = providers.window_list(facts.provider, address)
