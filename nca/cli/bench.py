@@ -58,8 +58,6 @@ def bench(
     If the session has been compacted, by another agent or by nca, it also says what each compaction lost, in your own
     words. No model is called unless you name a summarizer.
     """
-    # The summarizer in the settings is for the chat. Here a model is called only if the command names it.
-    given = settings_of(**locals() | {"model": None, "summarizer": summarizer or "none"})
     from nca.config.layers import load
     from nca.context.view import is_in
     from nca.library.replay import replay
@@ -67,6 +65,13 @@ def bench(
 
     if html is not None:
         refuse_existing(html, overwrites=force)
+    given = settings_of(
+        context_window=context_window,
+        max_output_tokens=max_output_tokens,
+        compact_threshold=compact_threshold,
+        # The summarizer in the settings is for the chat. Here a model is called only if the command names it.
+        summarizer=summarizer or "none",
+    )
     loaded = load(project=Path.cwd(), env=os.environ, flags=given)
     name, copy, tools, agent = _read(file)
     aside = copy.view(copy.head_view).aside

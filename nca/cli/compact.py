@@ -50,8 +50,6 @@ def compact(
     Messages of OpenAI's and Anthropic's shape and Responses items come back in their own shape; with a system prompt
     beside them they come back as one JSON object.
     """
-    # The model's own settings count without the flag: it only names the window.
-    given = settings_of(**locals() | {"model": None})
     from nca.config.layers import load
     from nca.library.compaction import compact_loaded
     from nca.transcripts.conversation_file import read_plain, transcript_of
@@ -59,6 +57,14 @@ def compact(
 
     if out is not None:
         refuse_existing(out, overwrites=force)
+    given = settings_of(
+        context_window=context_window,
+        max_output_tokens=max_output_tokens,
+        summarizer=summarizer,
+        target=target,
+        stages=stages,
+        fit=fit,
+    )
     loaded = load(project=Path.cwd(), env=os.environ, flags=given).with_default("context.fit", "refuse")
     if (copy := stored_session(file)) is not None:
         transcript, model = transcript_of(copy), model or copy.info.model
