@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from nca.agent.window import Window
-from nca.context.history import History
-from nca.context.parts import TALK, item_parts, run_parts
+from nca.context.parts import TALK, view_parts
 from nca.context.plan import Proposal
 from nca.context.summary import CUT
 from nca.context.summary_writer import BY_CODE
@@ -51,7 +50,7 @@ def compaction_diff(window: Window, record: CompactionRecord) -> CompactionDiff:
     # The store does not say how long the log was then: not shorter than the view, and the rest by the clock.
     end = max(after.tail - 1, bisect_right(history.entries, record.at, key=lambda entry: entry.at))
     taken = record.tokens_before - record.tokens_after
-    old, new = _counted(_parts(history, before, end), _parts(history, after, end), taken)
+    old, new = _counted(view_parts(history, before, end), view_parts(history, after, end), taken)
     return CompactionDiff(
         record,
         old,
@@ -124,15 +123,6 @@ def _counted(old: Counter[str], new: Counter[str], taken: int) -> tuple[dict[str
         largest = max(kinds, key=lambda kind: before[kind])
         before[largest] += taken - (sum(before.values()) - sum(after.values()))
     return before, after
-
-
-def _parts(history: History, view: View, end: int) -> Counter[str]:
-    """Raw tokens by kind that the view showed when the log ended at `end`."""
-    total: Counter[str] = Counter()
-    for item in view.items:
-        total.update(item_parts(history, item))
-    total.update(run_parts(history, view.tail, end))
-    return total
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,7 +79,7 @@ class Compactor:
         wish: CompactionWish | None = None,
     ) -> None:
         self.window, self.summarizer, self._emit = window, Summarizer(window, models, emit), emit
-        self._memory, self._hooks, self._files, self._wish = memory, hooks, files, wish or CompactionWish()
+        self._memory, self._hooks, self.files, self._wish = memory, hooks, files, wish or CompactionWish()
         self._wish.share = self._share
         self.prepares = prepares
         self._carded = 0
@@ -236,7 +236,7 @@ class Compactor:
         All questions to the summarizer share one deadline.
         """
         self.summarizer.start()
-        changed = await asyncio.to_thread(self._files.last_changes) if self._files is not None else []
+        changed = await asyncio.to_thread(self.files.last_changes) if self.files is not None else []
         planning = compact(
             self.window.history.so_far(),
             self.window.meter,
@@ -344,11 +344,7 @@ class Compactor:
         before, self._carded = self._carded, self.window.history.newest_user or 0
         if trigger != "manual" and self._carded == before:
             return ()
-        return where_we_were(self.window, self._files, is_exchange_shown=trigger != "manual", newest=newest)
-
-    def where_we_were(self, *, is_answer_shown: bool = False) -> tuple[str, ...]:
-        """For a person who comes back: at most six lines on the task, the last step, the plan, what fails, the cost."""
-        return where_we_were(self.window, self._files, is_answer_shown=is_answer_shown)
+        return where_we_were(self.window, self.files, is_exchange_shown=trigger != "manual", newest=newest)
 
     def _verdict(self, proposal: Proposal, trigger: Trigger, mode: str, view: View) -> tuple[str, str]:
         numbers = f"{proposal.tokens_before:,} → {proposal.tokens_after:,} tokens"

@@ -11,7 +11,7 @@ from nca.agent.archive import Archive, Scope
 from nca.agent.background import Background
 from nca.agent.compaction_diff import CompactionDiff, Preview, compaction_diff, summary_writer
 from nca.agent.compactor import CompactionOutcome
-from nca.agent.context_notices import Exchange, last_exchange, unanswered
+from nca.agent.context_notices import Exchange, last_exchange, unanswered, where_we_were
 from nca.agent.stats import ContextStats, stats_of
 from nca.agent.usage_breakdown import ContextItem, items_of, sizes_of
 from nca.agent.window import Window
@@ -80,8 +80,8 @@ class Context:
         return self._window.budget.reserve_tokens
 
     def where_we_were(self, *, is_answer_shown: bool = False) -> tuple[str, ...]:
-        """See `Compactor.where_we_were`."""
-        return self._compactor.where_we_were(is_answer_shown=is_answer_shown)
+        """For a person who comes back: at most six lines on the task, the last step, the plan, what fails, the cost."""
+        return where_we_were(self._window, self._compactor.files, is_answer_shown=is_answer_shown)
 
     def last_exchange(self) -> Exchange:
         """The last exchange, for a person who comes back."""

@@ -333,7 +333,7 @@ class Conversation:
 
     def file_changed(self, loaded: LoadedSettings) -> None:
         """Take note that the project's file changed: values have other origins now, and no other value."""
-        self._window.state.take_origins(loaded)
+        self._window.state.loaded = loaded
 
     async def use_model(self, model: Model) -> None:
         """Go on with another model. A smaller window cuts instructions and tools, and may make a compaction due."""

@@ -94,10 +94,6 @@ class SessionState:
             self.session.views.commit(view, record, expected_head=self.history.head)
         self.history.view = view
 
-    def take_origins(self, loaded: LoadedSettings) -> None:
-        """Take settings of the same values that come from other places."""
-        self.loaded = loaded
-
     @property
     def context(self) -> ContextSettings:
         return self.settings.context

@@ -112,12 +112,16 @@ class LogParts:
         return Counter({kind: sums[last] - sums[first - 1] for kind, sums in self._sums.items()})
 
 
-def view_parts(history: History) -> Counter[str]:
-    """Raw tokens of all that the history's view shows; they sum to `History.view_tokens`."""
+def view_parts(history: History, view: View | None = None, end: int | None = None) -> Counter[str]:
+    """Raw tokens of all that a view shows when the log ends at `end`.
+
+    Without them, of the history's view now: they sum to `History.view_tokens`.
+    """
+    view, end = view or history.view, history.head if end is None else end
     total: Counter[str] = Counter()
-    for item in history.view.items:
+    for item in view.items:
         total.update(item_parts(history, item))
-    total.update(run_parts(history, history.view.tail, history.head))
+    total.update(run_parts(history, view.tail, end))
     return total
 
 
