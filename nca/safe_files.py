@@ -42,6 +42,10 @@ class Folder:
         """Open anything but a link for reading, and return its descriptor. Raises OSError."""
         return os.open(name, READ_FLAGS, dir_fd=self.handle)
 
+    def open_ordinary(self, name: str) -> BinaryIO:
+        """Open an ordinary file for reading. Raises OSError, also for anything else."""
+        return _ordinary(self.open(name), "rb")
+
     def create(self, name: str, mode: int) -> int:
         """Create a file and return a descriptor for writing. Raises FileExistsError, OSError."""
         return os.open(name, _CREATE_FLAGS, mode, dir_fd=self.handle)
@@ -184,7 +188,11 @@ def open_ordinary(path: Path, mode: Literal["rb", "ab"] = "rb", *, follows_links
     """
     flags = os.O_RDONLY if mode == "rb" else os.O_WRONLY | os.O_CREAT | os.O_APPEND
     flags |= _flags("O_NONBLOCK", "O_CLOEXEC", "O_BINARY") | (0 if follows_links else _flags("O_NOFOLLOW"))
-    handle = os.open(path, flags, PRIVATE)
+    return _ordinary(os.open(path, flags, PRIVATE), mode)
+
+
+def _ordinary(handle: int, mode: Literal["rb", "ab"]) -> BinaryIO:
+    """The ordinary file behind a descriptor. Anything else is closed, and raises OSError."""
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
         raise OSError(errno.EINVAL, "not an ordinary file")

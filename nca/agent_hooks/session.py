@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import stat
 from collections.abc import Callable, Iterable
 from errno import EFBIG, ENOENT
 from pathlib import Path
@@ -92,11 +91,11 @@ class Transcript:
 
         start  below 0: so far from the end
         """
-        with open_folder(self._root, self._parts) as folder, os.fdopen(folder.open(self._name), "rb") as file:
-            status = os.fstat(file.fileno())
-            start = start if start >= 0 else max(0, status.st_size + start)
-            if not stat.S_ISREG(status.st_mode) or status.st_size - start > MOST_BYTES:
-                raise OSError(EFBIG, f"no ordinary file, or longer than {MOST_BYTES >> 20} MB")
+        with open_folder(self._root, self._parts) as folder, folder.open_ordinary(self._name) as file:
+            size = os.fstat(file.fileno()).st_size
+            start = start if start >= 0 else max(0, size + start)
+            if size - start > MOST_BYTES:
+                raise OSError(EFBIG, f"longer than {MOST_BYTES >> 20} MB")
             file.seek(start)
             raw = file.read()
         raw = raw[: raw.rfind(b"\n") + 1]

@@ -56,7 +56,7 @@ def look_in(folder: Folder, name: str, most_bytes: int) -> tuple[FileState, byte
     if status.st_size > most_bytes:
         return _too_large(mode, status.st_size, most_bytes), b""
     try:
-        with os.fdopen(folder.open(name), "rb") as file:
+        with folder.open_ordinary(name) as file:
             content = file.read(status.st_size + 1)
             if len(content) > status.st_size:  # It grows just now.
                 content += file.read(max(0, most_bytes + 1 - len(content)))

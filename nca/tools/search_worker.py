@@ -25,7 +25,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, BinaryIO
 
 import pathspec
 
@@ -135,11 +135,11 @@ def around(line: str, at: int) -> str:
 def _lines(found: FoundFile) -> Iterator[tuple[int, str, bool]]:
     """Each line's number, its text up to the limit, and whether it is longer; none of a binary or unreadable file."""
     try:
-        handle = found.open()
+        opened = found.open()
     except OSError:
         return
-    with os.fdopen(handle, "rb") as file:
-        if not stat.S_ISREG(os.fstat(handle).st_mode) or b"\0" in file.read(8192):
+    with opened as file:
+        if b"\0" in file.read(8192):
             return
         file.seek(0)
         number = 0
@@ -225,8 +225,8 @@ class FoundFile:
     name: str
     folder: Folder
 
-    def open(self) -> int:
-        return self.folder.open(self.name.rpartition("/")[2])
+    def open(self) -> BinaryIO:
+        return self.folder.open_ordinary(self.name.rpartition("/")[2])
 
     def stat(self) -> os.stat_result:
         return self.folder.stat(self.name.rpartition("/")[2])
@@ -309,13 +309,10 @@ def _entries(folder: Folder, name: str) -> Iterator[tuple[str, bool]]:
 
 def _read_spec(folder: Folder) -> pathspec.GitIgnoreSpec | None:
     try:
-        handle = folder.open(".gitignore")
+        with folder.open_ordinary(".gitignore") as file:
+            lines = file.read(_MAX_IGNORE_BYTES).decode("utf-8", "replace").splitlines()
     except OSError:
         return None
-    with os.fdopen(handle, "rb") as file:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            return None
-        lines = file.read(_MAX_IGNORE_BYTES).decode("utf-8", "replace").splitlines()
     spec = pathspec.GitIgnoreSpec([])
     for line in lines:
         # git ignores lines that it does not understand.

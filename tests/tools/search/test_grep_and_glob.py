@@ -65,6 +65,12 @@ async def test_lines_with_path_and_number_and_gitignore_honoured(root: Path) -> 
     assert (await Grep(Workspace(root)).call("import")).summary == "1 match"
 
 
+async def test_a_folder_named_as_the_ignore_file_ignores_nothing(root: Path) -> None:
+    (root / "src/.gitignore").unlink()
+    (root / "src/.gitignore").mkdir()
+    assert found(await grep(root, "needle", "src")) == ["src/c.py", "src/deep/d.tsx", "src/local/e.py"]
+
+
 async def test_what_is_named_itself_is_searched_even_if_ignored(root: Path) -> None:
     assert found(await grep(root, "needle", "build")) == ["build/out.py"]
     assert found(await grep(root, "needle", "build/out.py")) == ["build/out.py"]
