@@ -132,9 +132,10 @@ def test_an_interrupt_ends_the_wait_for_a_connection(forks: Forks, tmp_path: Pat
     """The server takes the connection and never speaks TLS."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"https://127.0.0.1:{server.getsockname()[1]}/v1"
-        child = forks.start(
-            "run", "Hello", "-m", "openai/x", home=tmp_path, cwd=tmp_path, OPENAI_API_KEY="k", OPENAI_API_BASE=address
-        )
+        keys: dict[str, Any] = {"OPENAI_API_KEY": "k", "OPENAI_API_BASE": address}
+        # With its window set, the server is not asked for its list of models first.
+        words = ("run", "Hello", "-m", "openai/x", "--context-window", "16000")
+        child = forks.start(*words, home=tmp_path, cwd=tmp_path, **keys)
         connection, _ = server.accept()
         child.interrupt()
         done = child.wait()

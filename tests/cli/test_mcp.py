@@ -76,7 +76,7 @@ def test_where_nobody_sits_a_form_is_declined_and_a_question_to_the_model_is_ref
     book = Answer(tool_calls=[("mcp__test__books", {"greeting": "Hi"}), ("mcp__test__thinks", {})])
     provider.script = in_order(book, "Done.")
     done = run(provider, tmp_path)
-    assert (done.returncode, done.stdout) == (0, "Done.\n"), done.stderr
+    assert (done.returncode, done.stdout) == (1, "Done.\n"), "what nobody could approve did not happen"
     declined, refused = (message["content"] for message in provider.requests[1]["messages"][-2:])
     assert declined == "decline"
     assert "it needs the person's approval, and nobody can give it here" in refused
