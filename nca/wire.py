@@ -337,6 +337,8 @@ def checked_text(value: Any, place: str) -> str:
 
 def read_words(value: Any, source: Source) -> Words:
     """What a program sends as a message. Raises UsageError."""
+    if source not in get_args(Source):
+        raise UsageError(f"source: {shown_value(source)} is no source; valid: {', '.join(get_args(Source))}.")
     if isinstance(value, str):
         return words(value, source)
     if isinstance(value, tuple) and all(isinstance(span, Span) for span in value):

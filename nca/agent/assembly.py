@@ -95,7 +95,7 @@ def assemble(
         hooks=hooks,
         files=files,
         jobs=jobs,
-        user_input=UserInput(window, directory, redactor, emit, files_read, servers, person, hooks),
+        user_input=UserInput(window, directory, redactor, emit, files_read, servers, person, hooks, jobs),
         emit=emit,
         memory=memory,
         servers=servers,

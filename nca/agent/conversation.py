@@ -18,12 +18,12 @@ from nca.agent.assembly import assemble, secrets_of
 from nca.agent.beside import SideQuestions
 from nca.agent.context import Context
 from nca.agent.mcp import join_servers
-from nca.agent.parts import ConversationParts, OneThread
+from nca.agent.parts import ConversationParts, OneTurn
 from nca.agent.rewinding import Rewinds, progress_told
 from nca.agent.turn import Turn
 from nca.config.loaded import LoadedSettings
 from nca.config.overrides import canonical
-from nca.config.paths import PathLike, read_path
+from nca.config.paths import PathLike, read_path, read_paths
 from nca.errors import ConfigError, NcaError, UsageError
 from nca.events import ErrorRaised, Failure, Listener, Listeners, Notice, TurnFinished, TurnStarted
 from nca.file_history.restore import Watch
@@ -33,14 +33,10 @@ from nca.models.model import Model
 from nca.sessions.session import Kind
 from nca.sessions.store import Store
 from nca.telemetry import telemetry
-from nca.tools.shell.jobs import left_running
 from nca.tools.tool import Editor
 from nca.tools.toolbox import Toolbox
-from nca.wire import content_text, read_words
+from nca.wire import read_words
 from nca.words import Source, Words, text_of
-
-_LOOKS_BACK = 200
-"""So many of the newest messages that are shown are searched for jobs: no more of a log is read to open it."""
 
 
 class Conversation:
@@ -70,7 +66,7 @@ class Conversation:
         """Notices that the person has had: none is shown twice in a chat."""
         self._listeners, self._emit, self._has_own_tools = listeners, listeners.emit, has_own_tools
         self.user_input, self._hooks = parts.user_input, parts.hooks
-        self._one_thread = OneThread()
+        self._one_turn = OneTurn()
         self.memory, self.servers, self.beside = parts.memory, parts.servers, SideQuestions(parts)
         self.approvals, self.spending, self.toolbox = parts.approvals, parts.spending, parts.toolbox
         self.jobs, self.files = parts.jobs, parts.files
@@ -149,7 +145,7 @@ class Conversation:
             self._emit(Notice(reply_checks.CUT_OFF))
         if not read_only:
             self._finish_interrupted()
-            for number in self._gone_jobs():
+            for number in self.user_input.gone_jobs():
                 self._emit(Notice(f"Job {number} of this session runs no more: it ended when the session was closed."))
         if self.session.views.is_damaged:
             self._emit(Notice(reply_checks.VIEW_DAMAGED))
@@ -168,12 +164,6 @@ class Conversation:
         for notice in self.files.recorder.take_notices():
             self._emit(Notice(notice))
 
-    def _gone_jobs(self) -> list[int]:
-        """Those of which the model was told last that they run, and which ended with the program that ran them."""
-        messages = [entry.message for entry in self._window.history.visible()][-_LOOKS_BACK:]
-        told = left_running(content_text(one.content) for one in messages if one.role in ("tool", "user"))
-        return [number for number in told if number not in {job.number for job in self.jobs.all}]
-
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Hear all events from now on; call the returned function to stop."""
         return self._listeners.subscribe(listener)
@@ -191,42 +181,41 @@ class Conversation:
         An error ends the turn with reason "failed", its `error` says why, and listeners get an ErrorRaised event.
         A cancelled task ends it too: what there is of the answer is kept, then CancelledError is raised. In both cases
         the session can continue. A blank text without attachments fails, and nothing is stored. Raises UsageError for
-        what is no text, and in a thread while another one sends.
+        what is no text, and while another message is answered; then nothing is stored either.
 
         source       who said the text, unless it is Words. `@path` attaches a file only in typed text
-        attachments  files that go along
+        attachments  files that go along; a relative path is one in the conversation's directory
         beside       texts that go along with this message only, as files would
         """
         task = asyncio.current_task()
         before = task.cancelling() if task else 0
-        paths = [read_path(path, "attachments") for path in attachments]
-        with self._one_thread:
-            finished, cancelled = await self._turn(read_words(text, source), paths, beside)
+        with self._one_turn:
+            finished, cancelled = await self._turn(read_words(text, source), attachments, beside)
         if task and task.cancelling() > before:
             # The one that came in: anyio knows its own by what it holds.
             raise cancelled or asyncio.CancelledError
         return finished
 
     async def run_turn(
-        self, said: Words, attachments: Sequence[Path] = (), beside: Sequence[mentions.Beside] = ()
+        self, said: str | Words, attachments: Sequence[PathLike] = (), beside: Sequence[mentions.Beside] = ()
     ) -> TurnFinished:
         """As `send`, but cancelling the task, as for Ctrl-C, makes this return, with the reason "interrupted"."""
-        with self._one_thread:
-            return (await self._turn(said, attachments, beside))[0]
+        with self._one_turn:
+            return (await self._turn(read_words(said, "typed"), attachments, beside))[0]
 
     async def _turn(
-        self, said: Words, attachments: Sequence[Path], beside: Sequence[mentions.Beside]
+        self, said: Words, attachments: Sequence[PathLike], beside: Sequence[mentions.Beside]
     ) -> tuple[TurnFinished, asyncio.CancelledError | None]:
-        text, cancelled = text_of(said), None
+        text, cancelled, paths = text_of(said), None, read_paths(attachments, "attachments")
         self.approvals.unanswered.clear()
         turn, started, asked = Turn(self._parts), time.monotonic(), self._window.history.head
         self.spending.begin_turn()
         try:
-            if not text.strip() and not attachments:
+            if not text.strip() and not paths:
                 raise UsageError("The message is empty; nothing was sent.")
             self.session.refuse_reader()
             await self._compactor.swap_in(text)
-            await self._enter(said, attachments, beside)
+            await self._enter(said, paths, beside)
             self.session.set_model(self.model.facts.name)
             if self._has_own_tools:
                 self.files.recorder.start()
@@ -283,11 +272,7 @@ class Conversation:
 
     async def _enter(self, said: Words, attachments: Sequence[Path], beside: Sequence[mentions.Beside]) -> None:
         """Append the message with all that goes with it. Raises NcaError; then nothing of it waits for the next one."""
-        waiting, ended = self.user_input.begin(), self.jobs.take_ended()
-        for job in ended:
-            self.user_input.share(job.name, job.headline(), "tool")
-        for number in self._gone_jobs():
-            self.user_input.share(f"job {number}", f"[job {number} has ended: the session was closed]", "tool")
+        waiting = self.user_input.begin()
         try:
             await join_servers(self.servers, said, self.toolbox, self._window, self.user_input)
             for one in beside:
@@ -296,8 +281,6 @@ class Conversation:
             self.user_input.enter(said, attachments)
         except BaseException:
             self.user_input.keep_waiting(waiting)
-            for job in ended:
-                job.is_told = False
             raise
 
     @property
@@ -353,7 +336,11 @@ class Conversation:
             self.session.remember_model("")
 
     async def close(self, *, keeps_model: bool = False) -> None:
-        """Close the session, deleted if empty, and, unless another conversation `keeps_model`, the model."""
+        """Close the session, deleted if empty, and, unless another conversation `keeps_model`, the model.
+
+        A turn that runs ends first, as interrupted.
+        """
+        await self._one_turn.stop()
         await self._compactor.close()
         await self.beside.close()
         self.user_input.close()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from nca.agent.approvals import Approvals
 from nca.agent.archive import Archive
@@ -61,22 +63,43 @@ class ConversationParts(Parts):
     servers: Servers
 
 
-class OneThread:
-    """Entered while a turn runs. Raises UsageError in any other thread: its turn would get answers of this one."""
+class OneTurn:
+    """Entered while a turn runs. Raises UsageError for a second one, whoever begins it: the two would be mixed."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._thread, self._turns = 0, 0
+        self._thread = 0
+        self._task: asyncio.Task[Any] | None = None
+        self._has_ended = asyncio.Event()
+        self._is_stopped = False
 
     def __enter__(self) -> None:
         with self._lock:
-            if self._turns and self._thread != threading.get_ident():
-                raise UsageError(
-                    "This conversation is answering in another thread.",
-                    advice="Send from one thread, or open a conversation for each: they may share a store.",
-                )
-            self._thread, self._turns = threading.get_ident(), self._turns + 1
+            if self._thread:
+                raise self._refusal()
+            self._thread = threading.get_ident()
+        self._task, self._has_ended, self._is_stopped = asyncio.current_task(), asyncio.Event(), False
 
     def __exit__(self, *_: object) -> None:
-        with self._lock:
-            self._turns -= 1
+        if self._task is not None and self._is_stopped:
+            # Whoever waits for the turn goes on: it was not cancelled, its turn was.
+            self._task.uncancel()
+        self._task, self._thread = None, 0
+        self._has_ended.set()
+
+    async def stop(self) -> None:
+        """End the turn that runs, if one does, as cancelling it would. Raises UsageError in another thread."""
+        if self._thread not in (0, threading.get_ident()):
+            raise self._refusal()
+        if self._task is None:
+            return
+        if not self._is_stopped:
+            self._is_stopped = self._task.cancel()
+        await self._has_ended.wait()
+
+    def _refusal(self) -> UsageError:
+        where = "another message" if self._thread == threading.get_ident() else "in another thread"
+        return UsageError(
+            f"This conversation is answering {where}.",
+            advice="Send one message at a time, or open a conversation for each: they may share a store.",
+        )

@@ -27,9 +27,13 @@ from nca.redact import Redactor
 from nca.tools.files.reading_rules import FilesRead
 from nca.tools.files.workspace import shown
 from nca.tools.mcp.servers import Servers
+from nca.tools.shell.jobs import Job, Jobs, left_running
+from nca.wire import content_text
 from nca.words import Source, Words, merged, text_of, words
 
 CUT_SHORT = "Your last answer was cut short. The person has seen as much of it as you see here."
+_LOOKS_BACK = 200
+"""So many of the newest messages that are shown are searched for jobs: no more of a log is read to open it."""
 
 
 class TaskInput:
@@ -66,9 +70,12 @@ class UserInput:
     servers: Servers
     person: Person
     hooks: Hooks
+    jobs: Jobs
 
     def __post_init__(self) -> None:
         self._shared: list[Beside] = []
+        self._ended: list[Job] = []
+        """The jobs whose end goes with the message that is about to come."""
         self._again: list[Beside] = []
         """What went with a message that came back to the person. The log has it."""
         self._is_entered = False
@@ -122,13 +129,25 @@ class UserInput:
             self.emit(Notice(f"Not sent with a message, and not kept: {'; '.join(one.name for one in self._shared)}"))
 
     def begin(self) -> int:
-        """A message is about to come. Returns how many texts go with it, whichever it is."""
-        self._is_entered = False
-        return len(self._shared)
+        """A message is about to come; the ends of jobs go with it. Returns how many texts go with any message."""
+        self._is_entered, waiting, self._ended = False, len(self._shared), self.jobs.take_ended()
+        for job in self._ended:
+            self.share(job.name, job.headline(), "tool")
+        for number in self.gone_jobs():
+            self.share(f"job {number}", f"[job {number} has ended: the session was closed]", "tool")
+        return waiting
 
     def keep_waiting(self, most: int) -> None:
         """Forget all but this many: the message of the others was not sent."""
         del self._shared[most:]
+        for job in self._ended:
+            job.is_told = False
+
+    def gone_jobs(self) -> list[int]:
+        """Those of which the model was told last that they run, and which ended with the program that ran them."""
+        messages = [entry.message for entry in self.window.history.visible()][-_LOOKS_BACK:]
+        told = left_running(content_text(one.content) for one in messages if one.role in ("tool", "user"))
+        return [number for number in told if number not in {job.number for job in self.jobs.all}]
 
     def take_back(self, again: Words | None = None) -> None:
         """The message sent last had no answer, and its text went back to the person: it is no part of the conversation.
@@ -177,7 +196,7 @@ class UserInput:
             return
         measured = self.window.measure()
         named = mentioned(said, self.directory, self.servers.names)
-        message = self._with_files(said, [*named, *(path.resolve() for path in attachments)])
+        message = self._with_files(said, [*named, *((self.directory / path).resolve() for path in attachments)])
         history = self.window.history
         # A message that the view no longer shows (after a clear) is not waiting for an answer.
         last = history.entries[-1] if history.head >= history.view.tail else None

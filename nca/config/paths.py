@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,13 @@ def read_path(value: Any, name: str) -> Path:
     if not isinstance(value, str | os.PathLike):
         raise UsageError(f"{name}: expected a path, found {kind_name(value)}.")
     return Path(os.fspath(value))
+
+
+def read_paths(values: Any, name: str) -> list[Path]:
+    """Several paths. Raises UsageError; also for one path, whose characters would each be read as one."""
+    if isinstance(values, str | os.PathLike) or not isinstance(values, Iterable):
+        raise UsageError(f"{name}: expected a list of paths, found {kind_name(values)}.")
+    return [read_path(value, name) for value in values]
 
 
 def user_config_file(env: Mapping[str, str]) -> Path:

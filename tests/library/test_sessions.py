@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 
 import nca
-from nca.events import ErrorRaised, Event, Failure
+from nca.events import ErrorRaised, Event, Failure, TextDelta
 from nca.messages import Message, Usage
 from nca.models.client import Reply
 from nca.testing.scripted import ScriptedModel, ScriptedReply
@@ -54,7 +55,7 @@ async def test_a_path_may_be_text_or_any_path(kind: Callable[[Path], str | os.Pa
     with nca.Store.open(kind(tmp_path / "talk.db")) as store:
         assert store.path == tmp_path / "talk.db"
         opened = nca.Conversation.open(loaded, store=store, model=ScriptedModel(["Yes."]), directory=kind(tmp_path))
-        assert (await opened.send("See", attachments=[kind(tmp_path / "a.txt")])).text == "Yes."
+        assert (await opened.send("See", attachments=[kind(Path("a.txt"))])).text == "Yes."
         assert opened.session.info.directory == str(tmp_path)
         assert opened.context.entries[0].message.attachments[0].text == "zebra"
         await opened.close()
@@ -79,6 +80,10 @@ async def test_what_is_no_text_is_refused_and_the_session_goes_on(text: Any, kin
             await talk.send(text)
         with pytest.raises(nca.UsageError, match=r"^attachments: expected a path"):
             await talk.send("Hello", attachments=[wrong])
+        with pytest.raises(nca.UsageError, match=r"^attachments: expected a list of paths, found text"):
+            await talk.send("Hello", attachments="a.txt")
+        with pytest.raises(nca.UsageError, match=r"^source: 'bogus' is no source; valid: typed, pasted,"):
+            await talk.send("Hello", source="bogus")  # type: ignore[arg-type]
         assert events == []
         assert (await talk.send("Hello")).text == "Hi."
 
@@ -99,3 +104,44 @@ async def test_an_answer_that_a_filter_ended_is_no_whole_answer(tmp_path: Path) 
         finished, again = await talk.send("Tell me"), await talk.send("Again")
     assert (finished.reason, finished.exit_code, finished.text) == ("content_filter", 1, "First, ")
     assert (again.reason, again.exit_code) == ("answered", 0)
+
+
+def begun(talk: nca.Conversation) -> asyncio.Event:
+    """Set when the model has begun its answer."""
+    event = asyncio.Event()
+    talk.subscribe(lambda one: event.set() if isinstance(one, TextDelta) else None)
+    return event
+
+
+async def test_a_second_message_is_refused_while_one_is_answered(tmp_path: Path) -> None:
+    """Two turns at once mixed their messages, and the results of their calls."""
+    long = "A word after a word. " * 500
+    async with conversation(tmp_path, long, "Two.") as (talk, _):
+        answers = begun(talk)
+        first = asyncio.create_task(talk.send("One"))
+        await answers.wait()
+        for second in (talk.send("Two"), talk.run_turn("Two")):
+            with pytest.raises(nca.UsageError, match="is answering another message"):
+                await second
+        assert (await first).text == long
+        assert (await talk.run_turn("Two")).text == "Two."
+        said = [entry.message.text for entry in talk.session.log.entries()]
+    assert said == ["One", long, "Two", "Two."]
+
+
+@pytest.mark.parametrize("closers", [1, 2])
+async def test_closing_ends_the_turn_and_keeps_what_there_is(closers: int, tmp_path: Path) -> None:
+    long = "A word after a word. " * 500
+    async with conversation(tmp_path, long) as (talk, _):
+        answers = begun(talk)
+        sending = asyncio.create_task(talk.send("One"))
+        await answers.wait()
+        session, store = talk.session.info.id, talk.store
+        await asyncio.gather(*(talk.close() for _ in range(closers)), return_exceptions=True)
+        finished = await sending
+        assert (finished.reason, sending.cancelling()) == ("interrupted", 0)
+        with store.open_session(session, read_only=True) as kept:
+            asked, answer = (entry.message for entry in kept.log.entries())
+        assert (asked.text, answer.is_interrupted) == ("One", True)
+        assert long.startswith(answer.text)
+        assert answer.text == finished.text != ""
