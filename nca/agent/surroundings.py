@@ -9,6 +9,7 @@ import shutil
 from datetime import datetime
 from pathlib import Path
 
+from nca.agent.instruction_files import branch_of
 from nca.tools.files.reading_rules import ANY_READING, Reading
 from nca.tools.files.workspace import Workspace, shown
 from nca.tools.tool import ToolError
@@ -47,24 +48,12 @@ _MOST_TEST_FILES = 20
 def surroundings(directory: Path, reading: Reading = ANY_READING) -> str:
     """Nothing of it is looked up again, so the prompt stays the same. `reading`: the rules about reading files."""
     folder = _Folder(directory, reading)
-    branch = _branch(directory)
-    git = "no git repository" if branch is None else f"git branch {branch}"
+    branch = shown(branch_of(directory)[:MAX_BRANCH_CHARS])
+    git = f"git is at {branch}" if branch else "no git repository"
     today = datetime.now().astimezone().date().isoformat()
     command = folder.test_command()
     tests = f" The project's tests run with `{command}`." if command else ""
     return f"Today is {today}; {platform.system()} {platform.machine()}, commands run with bash, {git}.{tests}"
-
-
-def _branch(directory: Path) -> str | None:
-    """The branch of the repository around the directory, read without git; None without a repository."""
-    root = next((folder for folder in (directory, *directory.parents) if (folder / ".git").is_dir()), None)
-    if root is None:
-        return None
-    head = _Folder(root).text(".git/HEAD")[:MAX_BRANCH_CHARS].strip()
-    if not head:
-        return None
-    name = head.removeprefix("ref: refs/heads/")
-    return shown(name) if name != head else "none (detached)"
 
 
 class _Folder:
