@@ -11,6 +11,7 @@ import pytest
 
 from nca.config.schema import KEYS
 from nca.errors import NcaError, UsageError
+from nca.models.reasoning import LEVELS
 from nca.terminal.commands.command import all_commands, find_command, texts
 from nca.terminal.commands.context import SUBCOMMANDS
 from nca.terminal.commands.help import NAME_CELLS, in_short
@@ -105,6 +106,8 @@ async def test_every_command_in_detail_and_every_example_is_one(tmp_path: Path) 
         for word in (*SUBCOMMANDS, "compact from", "compact before"):
             assert f"/context {word} " in text
     known = {command.name for command in all_commands()}
+    assert set(texts().commands) == known
+    assert "|".join(LEVELS) in texts().commands["effort"].usage
     assert set(texts().examples) | set(texts().short) <= known
     for name, examples in texts().examples.items():
         for line, about in examples.items():

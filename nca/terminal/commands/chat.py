@@ -30,8 +30,6 @@ _SYMBOLS, _WORDS = ("✓", "›", "·"), ("done:", "now:", "open:")
 
 class BtwCommand(Command):
     name = "btw"
-    usage = "/btw QUESTION"
-    about = "Ask a side question: the answer comes from the context and leaves it unchanged"
 
     async def run(self, app: App, argument: str) -> None:
         await app.conversation.beside.ask(argument)
@@ -40,9 +38,6 @@ class BtwCommand(Command):
 
 class EditorCommand(Command):
     name = "editor"
-    aliases = ("edit",)
-    usage = "/editor\n/editor TEXT"
-    about = "Write a message in your editor ($EDITOR); the text goes into the prompt"
 
     def needs_person(self, app: App, argument: str) -> str:
         return "starts a program"
@@ -62,9 +57,6 @@ MAX_SHOWN_CHARS = 300
 
 class MemoryCommand(Command):
     name = "memory"
-    aliases = ("notes",)
-    usage = "/memory\n/memory TEXT\n/memory remove N"
-    about = "Notes for later sessions, in .nca/memory.json (memory.file_path); TEXT adds one, remove N removes one"
 
     def needs_person(self, app: App, argument: str) -> str:
         return "changes the notes that later sessions follow" if argument else ""
@@ -105,9 +97,6 @@ class MemoryCommand(Command):
 
 class ClearCommand(Command):
     name = "clear"
-    aliases = ("cls",)
-    usage = "/clear"
-    about = "Empty the screen; the conversation stays (/context clear starts it anew)"
 
     async def run(self, app: App, argument: str) -> None:
         app.output.clear()
@@ -116,9 +105,6 @@ class ClearCommand(Command):
 
 class ExitCommand(Command):
     name = "exit"
-    aliases = ("quit", "q")
-    usage = "/exit"
-    about = "Leave; nca loop --continue continues the session"
 
     async def run(self, app: App, argument: str) -> None:
         raise Leave(0)
@@ -126,9 +112,6 @@ class ExitCommand(Command):
 
 class CostCommand(Command):
     name = "cost"
-    aliases = ("usage",)
-    usage = "/cost"
-    about = "Tokens and cost of this session, by model and purpose"
 
     def only_shows(self, argument: str) -> bool:
         return True
@@ -194,10 +177,6 @@ def _cached(usage: Usage) -> str:
 
 class TodoCommand(Command):
     name = "todo"
-    aliases = ("todos", "tasks")
-    usage = "/todo"
-    about = "Show the model's list of steps: done, in progress and open"
-    further = "The model keeps the list; say in a message what to change."
 
     def only_shows(self, argument: str) -> bool:
         return True

@@ -1,6 +1,6 @@
 """Slash commands: their base class, what they see of the chat, the list of all, and how a typed name finds one.
 
-A new command is a subclass of `Command` in a module of this folder, and its name in
+A new command is a subclass of `Command` in a module of this folder, its description in help.toml, and its name in
 `nca.terminal.render.event_lines.GROUPS`.
 """
 
@@ -107,16 +107,14 @@ def number_to_remove(command: str, written: str, most: int) -> int:
 
 
 class Command(ABC):
-    """One slash command. `usage` shows how it is written, `about` is one line of help.
-
-    further  for a command without an argument: what to do in place of giving one
-    """
+    """One slash command. How it is written and what it does is in help.toml, below its name."""
 
     name: str
-    aliases: tuple[str, ...] = ()
-    usage: str
-    about: str
-    further = ""
+
+    def __init__(self) -> None:
+        described = texts().commands[self.name]
+        self.aliases, self.usage = described.aliases, described.usage
+        self.about, self.further = described.about, described.further
 
     async def call(self, app: App, argument: str) -> None:
         """Run it, unless it takes no argument and got one."""
@@ -148,10 +146,23 @@ SHORTEST_BEGINNING = 3
 """Letters that are enough to name a command, if only one begins with them."""
 
 
+class Description(msgspec.Struct, frozen=True):
+    """What help.toml says of a command: how it is written, a line for each way; and one line of help.
+
+    further  for a command without an argument: what to do in place of giving one
+    """
+
+    usage: str
+    about: str
+    aliases: tuple[str, ...] = ()
+    further: str = ""
+
+
 class HelpTexts(msgspec.Struct, frozen=True):
     """What help.toml holds: prose that no prompt needs before the first slash."""
 
     typing: dict[str, str]
+    commands: dict[str, Description]
     short: dict[str, tuple[str, ...]]
     keys: dict[str, str]
     topics: dict[str, str]

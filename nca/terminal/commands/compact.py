@@ -117,19 +117,6 @@ _PLACES = {"from": True, "before": False}
 
 class CompactCommand(Command):
     name = "compact"
-    usage = "\n".join(
-        (
-            "/compact",
-            "/compact FOCUS",
-            "/compact from NUMBER [FOCUS]",
-            "/compact before NUMBER [FOCUS]",
-            "/compact --preview",
-        )
-    )
-    about = (
-        "Compact now; FOCUS says what matters; from NUMBER or before NUMBER compacts only that part; "
-        "--preview shows what would go"
-    )
 
     async def run(self, app: App, argument: str) -> None:
         await compact_or_preview(app, argument)

@@ -50,19 +50,6 @@ _KEEPS, _KEEPS_OWN = "; --save keeps it", "; nca config set --user keeps it"
 
 class ConfigCommand(Command):
     name = "config"
-    aliases = ("settings", "set")
-    usage = "\n".join(
-        (
-            "/config  (the changed settings, and the groups)",
-            "/config GROUP  (the settings of a group, such as context.prune; all: every setting)",
-            "/config WORD  (the settings that mention it)",
-            "/config KEY  (its value, where it comes from, what it means)",
-            "/config KEY VALUE  (set it for this chat; default: nca's default)",
-            "/config KEY --unset  (undo what was set in this chat)",
-            "/config KEY [VALUE] --save  (save it in the project's file; default removes it)",
-        )
-    )
-    about = "Find, show and change settings; --save keeps them in the project's file"
 
     def needs_person(self, app: App, argument: str) -> str:
         words = argument.split()

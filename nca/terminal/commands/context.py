@@ -149,11 +149,11 @@ _WORDS = {word: one.about for word, one in SUBCOMMANDS.items()} | _COMPACT_PARTS
 
 class ContextCommand(Command):
     name = "context"
-    aliases = ("ctx",)
-    usage = "/context  (a picture of the window, and a list of its contents)\n" + "\n".join(
-        f"/context {word}{' N' * (word in _COMPACT_PARTS)}  ({about})" for word, about in _WORDS.items()
-    )
-    about = "What fills the window; compact, undo, collapse, expand, pin, search, history"
+
+    def __init__(self) -> None:
+        super().__init__()
+        for word, about in _WORDS.items():
+            self.usage += f"\n/context {word}{' N' * (word in _COMPACT_PARTS)}  ({about})"
 
     def only_shows(self, argument: str) -> bool:
         return argument.partition(" ")[0].lower() in _ONLY_SHOW

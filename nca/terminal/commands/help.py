@@ -40,9 +40,6 @@ _Groups = Sequence[tuple[str, Sequence[Text]]]
 
 class HelpCommand(Command):
     name = "help"
-    aliases = ("?", "h")
-    usage = "/help\n/help COMMAND\n/help keys\n/help ideas"
-    about = "Show what you can type; COMMAND in detail"
 
     def only_shows(self, argument: str) -> bool:
         return True

@@ -32,12 +32,6 @@ RECENT_SESSIONS = 50
 
 class ModelCommand(Command):
     name = "model"
-    aliases = ("models",)
-    usage = (
-        "/model\n/model NAME\n/model NAME:high  (with more reasoning; see /effort)\n"
-        "/model default  (back to the configured one)"
-    )
-    about = "Show the model, or choose another; /model NAME switches"
 
     def needs_person(self, app: App, argument: str) -> str:
         return "chooses who sees the conversation" if argument else ""
@@ -123,9 +117,6 @@ MEANINGS = {
 
 class EffortCommand(Command):
     name = "effort"
-    aliases = ("reasoning",)
-    usage = f"/effort\n/effort {'|'.join(LEVELS)}"
-    about = "How much the model reasons before it answers"
 
     def only_shows(self, argument: str) -> bool:
         return not argument

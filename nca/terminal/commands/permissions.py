@@ -87,9 +87,6 @@ def set_mode(conversation: Conversation, mode: str) -> str:
 
 class PermissionsCommand(Command):
     name = "permissions"
-    aliases = ("permission", "allow")
-    usage = "/permissions\n/permissions MODE\n/permissions remove NUMBER"
-    about = "What tools may do: the mode and your rules; MODE changes the mode, remove removes a rule"
 
     def needs_person(self, app: App, argument: str) -> str:
         order = MODES_BY_FREEDOM

@@ -53,8 +53,6 @@ _NOT_FILES = "Databases, the network and installed packages do not come back."
 
 class RewindCommand(Command):
     name = "rewind"
-    usage = "/rewind\n/rewind N\n/rewind N both\n/rewind N chat\n/rewind N files"
-    about = "Go back to before one of your messages: chat, files or both (Esc Esc)"
 
     async def run(self, app: App, argument: str) -> None:
         number, _, rest = argument.partition(" ")
@@ -182,9 +180,6 @@ async def _what(app: App, point: Point, plan: RewindPlan) -> str:
 
 class UndoCommand(Command):
     name = "undo"
-    usage = "/undo"
-    about = "Take back your last message with its answer and file changes; again for the one before"
-    further = "/rewind goes back further."
 
     async def run(self, app: App, argument: str) -> None:
         rewinds = app.conversation.rewinds
@@ -210,9 +205,6 @@ class UndoCommand(Command):
 
 class RedoCommand(Command):
     name = "redo"
-    usage = "/redo"
-    about = "Take back the last /undo or /rewind; again for the one before"
-    further = "/rewind goes to any message."
 
     async def run(self, app: App, argument: str) -> None:
         rewinds = app.conversation.rewinds
@@ -234,8 +226,6 @@ CHANGES_LINES = 200
 
 class ChangesCommand(Command):
     name = "changes"
-    usage = "/changes\n/changes PATH\n/changes all"
-    about = "What this session changed since it began, by file; PATH or all shows whole diffs"
 
     def only_shows(self, argument: str) -> bool:
         return True

@@ -36,9 +36,6 @@ _ACTIONS = (
 
 class SessionsCommand(Command):
     name = "sessions"
-    aliases = ("session",)
-    usage = "/sessions\n/sessions list\n/sessions search TEXT\n/sessions delete ID"
-    about = "Earlier sessions: choose one, search them, delete one"
 
     def only_shows(self, argument: str) -> bool:
         return argument.partition(" ")[0] != "delete"
@@ -172,11 +169,6 @@ async def _delete(app: App, wanted: str) -> None:
 
 class ResumeCommand(Command):
     name = "resume"
-    usage = (
-        "/resume\n/resume ID or TITLE  (its beginning or a word of it is enough)\n"
-        "/resume AGENT  choose one of another agent's here, as in /resume claude"
-    )
-    about = "Continue an earlier session; without ID, choose one"
 
     async def run(self, app: App, argument: str) -> None:
         if not argument:
@@ -205,8 +197,6 @@ class ResumeCommand(Command):
 
 class NewCommand(Command):
     name = "new"
-    usage = "/new\n/new NAME"
-    about = "Start a new session; this one is kept (/resume)"
 
     async def run(self, app: App, argument: str) -> None:
         if not app.sessions.holds_back("/new again"):
@@ -215,8 +205,6 @@ class NewCommand(Command):
 
 class RenameCommand(Command):
     name = "rename"
-    usage = "/rename NAME"
-    about = "Name this session, for /resume and the list"
 
     async def run(self, app: App, argument: str) -> None:
         if not argument:
@@ -247,8 +235,6 @@ class _Asked(NamedTuple):
 
 class ExportCommand(Command):
     name = "export"
-    usage = "/export [FILE] [--html|--md|--json|--jsonl] [--force] [--as AGENT]\n/export FORMAT FILE"
-    about = "Write this session to a file or for another agent, with keys removed"
 
     def needs_person(self, app: App, argument: str) -> str:
         asked = _parsed(argument)

@@ -51,9 +51,6 @@ class Called:
 
 class ShowCommand(Command):
     name = "show"
-    aliases = ("output",)
-    usage = "/show [N]\n/show thoughts"
-    about = "Show the last tool call with its whole output, the Nth latest, or the model's thoughts"
 
     def only_shows(self, argument: str) -> bool:
         return True
@@ -247,8 +244,6 @@ _ANSWER_CHARS = 60
 
 class CopyCommand(Command):
     name = "copy"
-    usage = "/copy [N]\n/copy code [N]"
-    about = "Copy the last answer as Markdown, the Nth latest one, or its last code block"
 
     def needs_person(self, app: App, argument: str) -> str:
         return "starts a program"

@@ -38,11 +38,6 @@ MOST_OF_A_SERVER = 6
 
 class ToolsCommand(Command):
     name = "tools"
-    aliases = ("tool",)
-    usage = (
-        "/tools\n/tools NAME\n/tools SERVER\n/tools off NAME  the model does not get it in this chat\n/tools on NAME"
-    )
-    about = "The model's tools: permission, tokens and calls; NAME shows one"
 
     def needs_person(self, app: App, argument: str) -> str:
         return "gives the model a tool" if argument.split()[:1] == ["on"] else ""
@@ -183,8 +178,6 @@ def _show_one(app: App, one: ToolCount) -> None:
 
 class JobsCommand(Command):
     name = "jobs"
-    usage = "/jobs\n/jobs N\n/jobs stop N"
-    about = "Commands that the model runs in the background; N shows the end of one's output, stop ends it"
 
     def only_shows(self, argument: str) -> bool:
         return argument.split()[:1] != ["stop"]
@@ -244,8 +237,6 @@ _STATE_STYLES = {"ready": "accent", "failed": "failure"}
 
 class McpCommand(Command):
     name = "mcp"
-    usage = "/mcp\n/mcp NAME\n/mcp login NAME\n/mcp restart NAME"
-    about = "MCP servers and their state; NAME shows what one offers"
 
     def needs_person(self, app: App, argument: str) -> str:
         return "starts a server" if argument.partition(" ")[0] in _ACTIONS else ""
