@@ -24,14 +24,11 @@ class ToldOnce:
         self._are_drafts_told = False
 
     async def tell(self, conversation: Conversation) -> None:
-        self._tell_drafts()
-        await self._tell_unused(conversation)
-        await self._offer_plain(conversation)
-
-    def _tell_drafts(self) -> None:
         if self._reader.are_drafts_taken and not self._are_drafts_told:
             self._are_drafts_told = True
             self._output.notice("A chat that was killed had unsent text: Up brings it.")
+        await self._tell_unused(conversation)
+        await self._offer_plain(conversation)
 
     async def _tell_unused(self, conversation: Conversation) -> None:
         """To a person at a terminal: what of their Claude Code set-up has no effect here."""

@@ -57,12 +57,10 @@ MAX_SHOWN_CHARS = 300
 
 class MemoryCommand(Command):
     name = "memory"
+    shows = "alone"
 
     def needs_person(self, app: App, argument: str) -> str:
         return "changes the notes that later sessions follow" if argument else ""
-
-    def only_shows(self, argument: str) -> bool:
-        return not argument
 
     async def run(self, app: App, argument: str) -> None:
         memory = app.conversation.memory
@@ -112,9 +110,7 @@ class ExitCommand(Command):
 
 class CostCommand(Command):
     name = "cost"
-
-    def only_shows(self, argument: str) -> bool:
-        return True
+    shows = "always"
 
     async def run(self, app: App, argument: str) -> None:
         conversation = app.conversation
@@ -177,9 +173,7 @@ def _cached(usage: Usage) -> str:
 
 class TodoCommand(Command):
     name = "todo"
-
-    def only_shows(self, argument: str) -> bool:
-        return True
+    shows = "always"
 
     async def run(self, app: App, argument: str) -> None:
         found = app.conversation.context.todo

@@ -13,7 +13,7 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 import msgspec
 
@@ -107,9 +107,13 @@ def number_to_remove(command: str, written: str, most: int) -> int:
 
 
 class Command(ABC):
-    """One slash command. How it is written and what it does is in help.toml, below its name."""
+    """One slash command. How it is written and what it does is in help.toml, below its name.
+
+    shows  when it changes nothing: without an argument ("alone"), or in any case
+    """
 
     name: str
+    shows: Literal["never", "alone", "always"] = "never"
 
     def __init__(self) -> None:
         described = texts().commands[self.name]
@@ -135,7 +139,7 @@ class Command(ABC):
 
     def only_shows(self, argument: str) -> bool:
         """Whether it changes nothing: then it is answered while nca works (`nca.terminal.meanwhile`)."""
-        return False
+        return self.shows == "always" or (self.shows == "alone" and not argument)
 
     def complete(self, app: App, argument: str) -> Iterable[Suggestion]:
         """Suggestions for the argument while it is being typed."""

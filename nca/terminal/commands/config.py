@@ -19,6 +19,7 @@ from nca.errors import UsageError
 from nca.humanize import counted
 from nca.terminal.commands.command import App, Command, Suggestion, beginning_with
 from nca.terminal.panels.config_browser import (
+    ConfigBrowser,
     containing,
     listed,
     matching,
@@ -126,8 +127,6 @@ async def _browse(app: App) -> None:
     if not app.can_walk or app.reader.is_line_queued:
         app.output.show(overview(app.conversation.loaded, differing(app.conversation)))
         return
-    # Imported here: only a screen needs prompt_toolkit.
-    from nca.terminal.panels.config_browser import ConfigBrowser
 
     def change(key: str, written: str, is_saving: bool) -> str:
         return " ".join(_change(app, key, written, is_saving=is_saving))

@@ -40,9 +40,7 @@ _Groups = Sequence[tuple[str, Sequence[Text]]]
 
 class HelpCommand(Command):
     name = "help"
-
-    def only_shows(self, argument: str) -> bool:
-        return True
+    shows = "always"
 
     async def run(self, app: App, argument: str) -> None:
         match argument.lstrip("/").lower():

@@ -32,12 +32,10 @@ RECENT_SESSIONS = 50
 
 class ModelCommand(Command):
     name = "model"
+    shows = "alone"
 
     def needs_person(self, app: App, argument: str) -> str:
         return "chooses who sees the conversation" if argument else ""
-
-    def only_shows(self, argument: str) -> bool:
-        return not argument
 
     async def run(self, app: App, argument: str) -> None:
         # A key may have been stored since the chat began. One that cannot be read is reported where it is needed.
@@ -117,9 +115,7 @@ MEANINGS = {
 
 class EffortCommand(Command):
     name = "effort"
-
-    def only_shows(self, argument: str) -> bool:
-        return not argument
+    shows = "alone"
 
     async def run(self, app: App, argument: str) -> None:
         level, conversation = argument.lower(), app.conversation

@@ -87,14 +87,12 @@ def set_mode(conversation: Conversation, mode: str) -> str:
 
 class PermissionsCommand(Command):
     name = "permissions"
+    shows = "alone"
 
     def needs_person(self, app: App, argument: str) -> str:
         order = MODES_BY_FREEDOM
         is_stricter = argument in order and order.index(argument) <= order.index(app.conversation.approvals.mode)
         return "" if not argument or is_stricter else "loosens what tools may do"
-
-    def only_shows(self, argument: str) -> bool:
-        return not argument
 
     async def run(self, app: App, argument: str) -> None:
         word, _, rest = argument.partition(" ")

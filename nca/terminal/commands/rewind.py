@@ -226,9 +226,7 @@ CHANGES_LINES = 200
 
 class ChangesCommand(Command):
     name = "changes"
-
-    def only_shows(self, argument: str) -> bool:
-        return True
+    shows = "always"
 
     async def run(self, app: App, argument: str) -> None:
         changes = await asyncio.to_thread(app.conversation.files.changed_since, 0)

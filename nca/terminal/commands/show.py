@@ -51,9 +51,7 @@ class Called:
 
 class ShowCommand(Command):
     name = "show"
-
-    def only_shows(self, argument: str) -> bool:
-        return True
+    shows = "always"
 
     async def run(self, app: App, argument: str) -> None:
         word = argument.strip().lower()

@@ -21,13 +21,16 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nca.humanize import some_of
 from nca.terminal.input.file_finder import on_thread
 from nca.terminal.input.prompt_text import is_typed_in
 from nca.terminal.render.sanitize import one_line
 from nca.words import Source, Span, Words, marked, merged, part_of, text_of
+
+if TYPE_CHECKING:
+    from nca.agent.mentions import Mention
 
 FOLD_LINES = 12
 FOLD_CHARS = 2_000
@@ -125,14 +128,6 @@ _MOST_NAMED = 3
 _NAME_CHARS = 60
 
 
-class _Path(NamedTuple):
-    """An `@name` of a file, and its place in the text."""
-
-    name: str
-    start: int
-    end: int
-
-
 class _Found(NamedTuple):
     """The names in a text.
 
@@ -144,8 +139,8 @@ class _Found(NamedTuple):
 
     shown: Words
     said: Words = ()
-    waiting: Sequence[_Path] = ()
-    attached: Sequence[_Path] = ()
+    waiting: Sequence[Mention] = ()
+    attached: Sequence[Mention] = ()
 
 
 class PastedPaths:
@@ -219,15 +214,14 @@ class PastedPaths:
 
         said = self._unfold(shown)
 
-        def files(source: Source) -> list[_Path]:
-            there = existing(said, self._directory, source)
-            return [_Path(one.name, one.start, one.end) for one in there if one.path.is_file()]
+        def files(source: Source) -> list[Mention]:
+            return [one for one in existing(said, self._directory, source) if one.path.is_file()]
 
         attached = [path for path in files("typed") if path.name in chosen] if chosen else []
         return _Found(shown, said, files("pasted"), attached)
 
 
-def _with_source(said: Words, paths: Sequence[_Path], source: Source) -> Words:
+def _with_source(said: Words, paths: Sequence[Mention], source: Source) -> Words:
     for path in paths:
         said = marked(said, path.start, path.end, source)
     return said

@@ -13,34 +13,14 @@ from rich.console import Group, RenderableType
 from rich.segment import SegmentLines
 from rich.text import Text
 
-from nca.events import (
-    ApprovalAsked,
-    ApprovalGiven,
-    CallWritten,
-    ContextCompaction,
-    ErrorRaised,
-    Event,
-    MessageTaken,
-    ReasoningDelta,
-    RequestRead,
-    RequestStarted,
-    RetryScheduled,
-    TextDelta,
-    ToolFinished,
-    ToolOutput,
-    ToolProgress,
-    ToolStarted,
-    TurnFinished,
-    TurnStarted,
-)
+from nca import events
 from nca.terminal.render import calls, event_lines
 from nca.terminal.render.file_changes import diff_lines
 from nca.terminal.render.layout import Parted, behind_mark, broken_at_gaps
 from nca.terminal.render.output import ANSWER_LINES, Notifier, RecentCalls, codes, lines_above
 from nca.terminal.render.sanitize import one_line
-from nca.terminal.render.screen import Cursor, Screen
+from nca.terminal.render.screen import TYPED, Cursor, Screen, TypedAhead, taken_message, typed_tail
 from nca.terminal.render.theme import theme_for
-from nca.terminal.render.typed import TYPED, TypedAhead, taken_message, typed_tail
 
 if TYPE_CHECKING:
     from nca.agent.context_notices import Exchange
@@ -82,7 +62,7 @@ class Draw:
         self._reasoning_stream: calls.ReasoningLines | calls.ReasoningCounter | None = None
         self._section = self._status = ""
         self._status_since = self._last_frame = 0.0
-        self._retry: RetryScheduled | None = None
+        self._retry: events.RetryScheduled | None = None
         """The time that the status counts down to."""
         self._running = calls.RunningCalls()
         self._notices = event_lines.Notices()
@@ -101,57 +81,57 @@ class Draw:
     def failure(self) -> Exception | None:
         return self.screen.failure
 
-    def on_event(self, event: Event) -> None:
+    def on_event(self, event: events.Event) -> None:
         self.recent.on_event(event)
         self._notifier.on_event(event)
         self._notices.note(event)
         match event:
-            case TextDelta():
+            case events.TextDelta():
                 self._on_text(event.text)
-            case ReasoningDelta():
+            case events.ReasoningDelta():
                 self._on_reasoning(event.text)
-            case TurnStarted() | RequestStarted():
-                self._is_turn = self._is_turn or isinstance(event, TurnStarted)
+            case events.TurnStarted() | events.RequestStarted():
+                self._is_turn = self._is_turn or isinstance(event, events.TurnStarted)
                 self._goes_on = self._answer is not None
                 self._set_status("Thinking")
-            case RequestRead() | CallWritten():
+            case events.RequestRead() | events.CallWritten():
                 self._set_status(event_lines.model_status(event), goes_on=True)
-            case RetryScheduled():
+            case events.RetryScheduled():
                 self._set_status(event_lines.retry_status(event, 0.0))
                 self._retry = event
-            case ToolStarted():
+            case events.ToolStarted():
                 self._end_stream()
                 self._running.begin(event)
                 self._set_status(self._running.line(), goes_on=calls.is_nested(event.call_id))
-            case ToolProgress():
+            case events.ToolProgress():
                 self._running.progress(event)
                 self._set_status(self._running.line() or self._status, goes_on=True)
-            case ToolOutput():
+            case events.ToolOutput():
                 self._running.print(event)
                 self._frame(only_when_due=True)
-            case ToolFinished():
+            case events.ToolFinished():
                 self._on_tool_finished(event)
-            case ContextCompaction() if not event_lines.is_silent(event):
+            case events.ContextCompaction() if not event_lines.is_silent(event):
                 self._on_compaction(event)
-            case ApprovalAsked():
+            case events.ApprovalAsked():
                 # It has started for the person only when they allow it. Until they pause, no question is asked.
                 self._asked.add(event.call_id)
                 self._set_status("Waiting to ask you")
-            case ApprovalGiven(decision="stopped"):
+            case events.ApprovalGiven(decision="stopped"):
                 self._on_tool_finished(event_lines.not_made(event))
-            case ApprovalGiven():  # what the person took to answer is not the work's time
+            case events.ApprovalGiven():  # what the person took to answer is not the work's time
                 self._set_status(self._running.line() or "Thinking")
-            case MessageTaken():
+            case events.MessageTaken():
                 self._end_stream()
                 self._begin("asked")
                 self.screen.print(*taken_message(event.text, self._typed_ahead, self.screen.console))
-            case ErrorRaised():
+            case events.ErrorRaised():
                 self.error(*event_lines.error_line(event))
-            case TurnFinished():
+            case events.TurnFinished():
                 self._end_stream()
                 self._status = ""
-        if not isinstance(event, RetryScheduled) and (line := self._notices.line(event)):
-            leaves = isinstance(event, TurnFinished) and event.reason == "interrupted" and not event.is_empty
+        if not isinstance(event, events.RetryScheduled) and (line := self._notices.line(event)):
+            leaves = isinstance(event, events.TurnFinished) and event.reason == "interrupted" and not event.is_empty
             # If no answer came, the text is in the prompt again, and Ctrl-C clears it first.
             self._line(f"{line[0]} Ctrl-C twice leaves." if leaves else line[0], line[1])
 
@@ -293,7 +273,7 @@ class Draw:
                 self._begin("reasoning")
         self._frame(self._reasoning_stream.feed(text), only_when_due=True)
 
-    def _on_tool_finished(self, event: ToolFinished) -> None:
+    def _on_tool_finished(self, event: events.ToolFinished) -> None:
         started = self._running.end(event.call_id)
         is_change = bool(event.diff) and event.call_id not in self._asked
         self._asked.discard(event.call_id)
@@ -308,7 +288,7 @@ class Draw:
             self.screen.print(Group(*calls.printed_lines(event)))
         self._set_status(self._running.line() or "Thinking", goes_on=calls.is_nested(event.call_id))
 
-    def _on_compaction(self, event: ContextCompaction) -> None:
+    def _on_compaction(self, event: events.ContextCompaction) -> None:
         if event.phase == "starting":
             self._end_stream()
             self._set_status(event_lines.compaction_line(event))

@@ -10,24 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from nca import events
 from nca.errors import NcaError, sentence
-from nca.events import (
-    ApprovalAsked,
-    ApprovalGiven,
-    CallWritten,
-    ContextCompaction,
-    ContextWarning,
-    ErrorRaised,
-    Event,
-    Notice,
-    RequestRead,
-    RequestStarted,
-    RetryScheduled,
-    ToolFinished,
-    ToolStarted,
-    TurnFinished,
-    UsageReported,
-)
 from nca.humanize import counted, duration
 from nca.models.catalog import money
 from nca.terminal.render.sanitize import one_line
@@ -89,51 +73,51 @@ class Notices:
         self._reason = ""
         self._has_compacted = False
 
-    def note(self, event: Event) -> None:
-        if not isinstance(event, ContextCompaction):
+    def note(self, event: events.Event) -> None:
+        if not isinstance(event, events.ContextCompaction):
             return
         if event.phase == "completed" and event.trigger in ("threshold", "idle"):
             self._has_compacted = True
         elif event.phase in ("failed", "insufficient"):
             self._has_compacted = False
 
-    def line(self, event: Event) -> tuple[str, str] | None:
+    def line(self, event: events.Event) -> tuple[str, str] | None:
         """None for an event that is no such line."""
-        if isinstance(event, RetryScheduled):
+        if isinstance(event, events.RetryScheduled):
             is_known, self._reason = event.reason == self._reason, event.reason
             return retry_line(event, is_known=is_known), "quiet"
-        if not isinstance(event, RequestStarted | RequestRead | UsageReported):
+        if not isinstance(event, events.RequestStarted | events.RequestRead | events.UsageReported):
             self._reason = ""
-        if isinstance(event, ContextWarning) and event.compacts and self._has_compacted:
+        if isinstance(event, events.ContextWarning) and event.compacts and self._has_compacted:
             return None if event.is_now else (f"Context: {event.usage:.0%} used", "quiet")
         return _line(event)
 
 
-def _line(event: Event) -> tuple[str, str] | None:
+def _line(event: events.Event) -> tuple[str, str] | None:
     match event:
-        case ContextWarning(level=level, message=message):
+        case events.ContextWarning(level=level, message=message):
             return message, "notice" if level == "warning" else "quiet"
-        case Notice(message=message):
+        case events.Notice(message=message):
             return message, "quiet"
-        case TurnFinished(reason="interrupted", is_empty=True):
+        case events.TurnFinished(reason="interrupted", is_empty=True):
             return "Interrupted before an answer came.", "notice"
-        case TurnFinished(reason="interrupted"):
+        case events.TurnFinished(reason="interrupted"):
             return "Interrupted. The answer so far is kept.", "notice"
-        case TurnFinished(reason="max_steps"):
+        case events.TurnFinished(reason="max_steps"):
             return f"Stopped after {counted(event.steps, 'step')} (agent.max_steps). Say “go on” to continue.", "notice"
-        case TurnFinished(reason="stuck"):
+        case events.TurnFinished(reason="stuck"):
             text = "Stopped: the same calls returned the same results again and again. Say what to do differently."
             return text, "notice"
-        case TurnFinished(reason="length"):
+        case events.TurnFinished(reason="length"):
             text = "Stopped: two answers in a row reached the length limit (model.max_output_tokens). Say “go on”."
             return text, "notice"
         case _:
             return None
 
 
-def model_status(event: RequestRead | CallWritten) -> str:
+def model_status(event: events.RequestRead | events.CallWritten) -> str:
     """What the model does before anything of it can be shown."""
-    if isinstance(event, CallWritten):
+    if isinstance(event, events.CallWritten):
         much = f", {counted(event.lines, 'line') if event.lines else counted(event.chars, 'character')}"
         about = one_line(event.summary, TOOL_CHARS)
         return f"Writing a call{much if event.chars else ''}{f': {about}' if about else ''}"
@@ -141,16 +125,16 @@ def model_status(event: RequestRead | CallWritten) -> str:
     return f"Reading {read:,} of {total:,} tokens" if total - read >= LONG_READ_TOKENS else "Thinking"
 
 
-def tool_started_line(event: ToolStarted) -> str:
+def tool_started_line(event: events.ToolStarted) -> str:
     return one_line(event.summary or event.name, TOOL_CHARS)
 
 
-def not_made(event: ApprovalGiven) -> ToolFinished:
+def not_made(event: events.ApprovalGiven) -> events.ToolFinished:
     """The line for a call that ended because the person stopped the turn at its question: no other event says it."""
-    return ToolFinished(event.call_id, event.name, is_error=True, summary="not made", seconds=0.0)
+    return events.ToolFinished(event.call_id, event.name, is_error=True, summary="not made", seconds=0.0)
 
 
-def tool_finished_line(started: str, event: ToolFinished, *, in_words: bool = False) -> str:
+def tool_finished_line(started: str, event: events.ToolFinished, *, in_words: bool = False) -> str:
     """The finished call: what ran, its outcome, how long it took. `in_words` avoids symbols, for screen readers."""
     outcome = one_line(event.summary, TOOL_CHARS)
     took = duration(event.seconds) if event.seconds >= 1 else ""
@@ -168,7 +152,7 @@ def reasoning_line(seconds: float, chars: int) -> str:
     return f"Thought for {duration(seconds)} ({counted(chars, 'character')})"
 
 
-def unanswered_line(asked: ApprovalAsked, *, is_chat: bool) -> str:
+def unanswered_line(asked: events.ApprovalAsked, *, is_chat: bool) -> str:
     """The notice for a call that needed approval where nca does not ask: in `nca run`, or without a terminal."""
     why = "nca cannot ask without a terminal" if is_chat else "nca run never asks (nca loop does)"
     takes_edits = asked.needs == "write" and not asked.warning
@@ -188,13 +172,13 @@ def unanswered_line(asked: ApprovalAsked, *, is_chat: bool) -> str:
     return f"{name} was not run: it needs an approval, and {why}. {one_line(how, _HOW_CHARS)}"
 
 
-def _rule_to_pass(asked: ApprovalAsked) -> str:
+def _rule_to_pass(asked: events.ApprovalAsked) -> str:
     """The narrowest rules that allow the call, as options; "" if there are none, or they could not be copied."""
     rules = [_rule_in_shell(asked, subject) for subject in asked.subjects or (asked.subject,)]
     return " ".join(f"--allow {rule}" for rule in rules) if all(rules) else ""
 
 
-def _rule_in_shell(asked: ApprovalAsked, subject: str) -> str:
+def _rule_in_shell(asked: events.ApprovalAsked, subject: str) -> str:
     """A rule quoted for a shell; "" if there is none, or it could not be copied."""
     from nca.tools.mcp.tool import rule_in_words
 
@@ -219,12 +203,12 @@ def reserve_line(conversation: Conversation) -> str:
     )
 
 
-def is_silent(event: ContextCompaction) -> bool:
+def is_silent(event: events.ContextCompaction) -> bool:
     """Whether the event is not shown: of a background compaction, only the result is."""
     return event.trigger == "idle" and event.phase in ("starting", "skipped")
 
 
-def compaction_line(event: ContextCompaction) -> str:
+def compaction_line(event: events.ContextCompaction) -> str:
     """One line for each phase of a compaction: the conversation's message, plus time and cost."""
     message = one_line(event.message, ERROR_CHARS)
     match event.phase:
@@ -247,7 +231,7 @@ def compaction_line(event: ContextCompaction) -> str:
             return message or "Compaction no longer frees enough space."
 
 
-def retry_line(event: RetryScheduled, *, is_known: bool = False) -> str:
+def retry_line(event: events.RetryScheduled, *, is_known: bool = False) -> str:
     """`is_known`: the line above says the reason. Requests count their retries each for itself."""
     which = f"{event.attempt} of {event.retries}" if event.retries else f"{event.attempt}"
     again = f"etrying in {duration(event.wait_seconds)} ({which})."
@@ -256,7 +240,7 @@ def retry_line(event: RetryScheduled, *, is_known: bool = False) -> str:
     return f"{sentence(one_line(event.reason, ERROR_CHARS))} R{again}".lstrip()
 
 
-def retry_status(event: RetryScheduled, waited_seconds: float) -> str:
+def retry_status(event: events.RetryScheduled, waited_seconds: float) -> str:
     """The same for a line that is redrawn while the time runs; the remaining time is in a part that is never cut."""
     left = math.ceil(event.wait_seconds - waited_seconds)
     again = f"Retrying in {left} s" if left > 0 else "Retrying"
@@ -264,7 +248,7 @@ def retry_status(event: RetryScheduled, waited_seconds: float) -> str:
     return f"{again} ({which}): {one_line(event.reason, ERROR_CHARS).rstrip('.')}"
 
 
-def error_line(error: NcaError | ErrorRaised) -> tuple[str, str]:
+def error_line(error: NcaError | events.ErrorRaised) -> tuple[str, str]:
     """An error's message and advice, each on one line: whole sentences, and the chat's own commands."""
     message, advice = error.message, error.advice
     message = sentence(message)
@@ -293,7 +277,7 @@ def in_shell(text: str, session: str = "") -> str:
     return f"{text} ({found[0]} is a command of the chat: nca loop {opens})"
 
 
-def event_in_shell(event: Event, session: str) -> Event:
+def event_in_shell(event: events.Event, session: str) -> events.Event:
     """The event with its message and advice, and those of its error, as a shell can follow them."""
 
     def changed(one: Any) -> Any:
@@ -301,14 +285,15 @@ def event_in_shell(event: Event, session: str) -> Event:
         failed = {"error": changed(one.error)} if getattr(one, "error", None) is not None else {}
         return msgspec.structs.replace(one, **texts, **failed)
 
-    return changed(event) if isinstance(event, Notice | ContextWarning | ErrorRaised | TurnFinished) else event
+    has_words = isinstance(event, events.Notice | events.ContextWarning | events.ErrorRaised | events.TurnFinished)
+    return changed(event) if has_words else event
 
 
-def _change(event: ContextCompaction) -> str:
+def _change(event: events.ContextCompaction) -> str:
     return f"{event.tokens_before:,} → {event.tokens_after:,} tokens"
 
 
-def _effort(event: ContextCompaction) -> list[str]:
+def _effort(event: events.ContextCompaction) -> list[str]:
     effort = [duration(event.seconds)] if event.seconds >= 0.05 else []
     effort += [f"cost {money(event.cost)}"] if event.cost else []
     if event.saves:

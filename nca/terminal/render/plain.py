@@ -12,25 +12,8 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Literal, TextIO
 
+from nca import events
 from nca.errors import sentence
-from nca.events import (
-    ApprovalAsked,
-    ApprovalGiven,
-    CallWritten,
-    ContextCompaction,
-    ErrorRaised,
-    Event,
-    MessageTaken,
-    Notice,
-    ReasoningDelta,
-    RequestStarted,
-    TextDelta,
-    ToolFinished,
-    ToolProgress,
-    ToolStarted,
-    TurnFinished,
-    TurnStarted,
-)
 from nca.humanize import duration
 from nca.terminal.render import event_lines
 from nca.terminal.render.calls import RunningCalls, is_nested
@@ -83,7 +66,7 @@ class PlainDraw:
         self._written = ""
         """What the model is writing, if nothing of it can be shown."""
         self._notices = event_lines.Notices()
-        self._asked: dict[str, ApprovalAsked] = {}
+        self._asked: dict[str, events.ApprovalAsked] = {}
         """The calls that wait for an approval."""
         self._waited = 0.0
 
@@ -98,48 +81,48 @@ class PlainDraw:
     def send_codes(self, codes: str) -> bool:
         return False
 
-    def on_event(self, event: Event) -> None:
+    def on_event(self, event: events.Event) -> None:
         self.recent.on_event(event)
         self._notifier.on_event(event)
         self._notices.note(event)
-        self._written = event_lines.model_status(event) if isinstance(event, CallWritten) else ""
+        self._written = event_lines.model_status(event) if isinstance(event, events.CallWritten) else ""
         match event:
-            case TextDelta():
+            case events.TextDelta():
                 self._answer(self._text.feed(event.text))
-            case TurnStarted():
+            case events.TurnStarted():
                 self._answered = ""
-            case RequestStarted():
+            case events.RequestStarted():
                 self._goes_on = self._is_line_open
                 self._answered = "parted" if self._answered == "ended" else self._answered
-            case ReasoningDelta() if self._show_reasoning and not self._goes_on:
+            case events.ReasoningDelta() if self._show_reasoning and not self._goes_on:
                 self._end_answer()
                 self._is_thought_open = True
                 self._write(self._asides, self._reasoning.feed(event.text))
-            case ToolStarted():
+            case events.ToolStarted():
                 self._running.begin(event)
-            case ToolProgress():
+            case events.ToolProgress():
                 self._running.progress(event)
-            case ToolFinished():
+            case events.ToolFinished():
                 self._on_tool_finished(event)
-            case ApprovalAsked():
+            case events.ApprovalAsked():
                 self._asked[event.call_id] = event
-            case ApprovalGiven():
+            case events.ApprovalGiven():
                 asked, self._waited = self._asked.pop(event.call_id, None), 0.0
                 if event.decision == "unanswered" and asked is not None:
                     self._aside(event_lines.unanswered_line(asked, is_chat=self._is_chat))
                 elif event.decision == "stopped":
                     self._on_tool_finished(event_lines.not_made(event))
-            case MessageTaken():
+            case events.MessageTaken():
                 self._aside(f"You: {event.text}")
-            case ContextCompaction() if not event_lines.is_silent(event):
+            case events.ContextCompaction() if not event_lines.is_silent(event):
                 self._aside(self._followed(event_lines.compaction_line(event)))
                 self.card(event.card if self._is_terminal else ())
-            case ErrorRaised():
+            case events.ErrorRaised():
                 said = event_lines.error_line(event) if self._is_chat else (sentence(event.message), event.advice)
                 self.error(said[0], self._followed(said[1]))
-            case TurnFinished():
+            case events.TurnFinished():
                 self._end_answer()
-        is_needed = self._is_chat or self._wraps_asides or not (isinstance(event, Notice) and event.is_usual)
+        is_needed = self._is_chat or self._wraps_asides or not (isinstance(event, events.Notice) and event.is_usual)
         if is_needed and (line := self._notices.line(event)):
             self._aside(self._followed(line[0]))
 
@@ -147,7 +130,7 @@ class PlainDraw:
         """The text with what can be typed here."""
         return text if self._is_chat else event_lines.in_shell(text, self.session)
 
-    def _on_tool_finished(self, event: ToolFinished) -> None:
+    def _on_tool_finished(self, event: events.ToolFinished) -> None:
         self._end_answer()
         started = self._running.end(event.call_id)
         if not is_nested(event.call_id) or event.diff:
