@@ -14,7 +14,7 @@ from nca.acp.tool_calls import fenced
 from nca.agent.prompt_commands import find_prompts
 from nca.errors import UsageError
 from nca.models.lookup import offers
-from nca.terminal.commands.command import find_command
+from nca.terminal.commands.command import find_whole
 from nca.terminal.commands.model import MEANINGS, RECENT_SESSIONS
 from nca.terminal.commands.permissions import MODES
 from nca.terminal.render.plain import PlainDraw
@@ -97,8 +97,7 @@ class EditorCommands:
 
 def offered(name: str) -> Command | None:
     """The chat's command of this name, whole and in any case. Raises UsageError for one that needs the terminal."""
-    command = find_command(name)
-    if command is None or name.lower() not in (command.name, *command.aliases):
+    if (command := find_whole(name)) is None:
         return None
     if command.name not in OFFERED:
         raise UsageError(f"/{command.name} works in the terminal (nca loop); nothing was sent.")
@@ -106,7 +105,7 @@ def offered(name: str) -> Command | None:
 
 
 def _offer(name: str) -> schema.AvailableCommand:
-    command = find_command(name)
+    command = find_whole(name)
     assert command is not None, name
     forms = [line.partition("  ")[0].removeprefix(f"/{name}").strip() for line in command.usage.split("\n")]
     return _available(name, command.about, " · ".join(form for form in forms if form))

@@ -137,11 +137,10 @@ def _called(typed: Words) -> CalledPrompt:
 
     if not text_of(typed).startswith("/") or line_kind(typed, partial(find_prompts, Path.cwd())) != "command":
         return CalledPrompt(message_of(typed))
-    from nca.terminal.commands.command import find_command, named, nearest, short_for
+    from nca.terminal.commands.command import find_whole, named, nearest, short_for
 
     name, _ = named(text_of(typed))
-    prompts, ours = find_prompts(Path.cwd()), find_command(name)
-    is_ours = ours is not None and name.lower() in (ours.name, *ours.aliases)
+    prompts, is_ours = find_prompts(Path.cwd()), find_whole(name) is not None
     begun = [] if is_ours else [name] if name in prompts else list(short_for(name, prompts))
     if len(begun) == 1 and begun[0] in prompts:
         return prompts[begun[0]].call(stripped(part_of(typed, len(f"/{name}"))), Path.cwd())

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from nca.errors import NcaError, UsageError
 from nca.events import MessageTaken
-from nca.terminal.commands.command import find_command, named, short_for, unknown
+from nca.terminal.commands.command import find_command, find_whole, named, short_for, unknown
 from nca.terminal.input.line_kind import line_kind, line_of, message_of
 from nca.terminal.interrupts import Interrupts, Leave, Stopped
 from nca.terminal.reader import Reader
@@ -320,7 +320,7 @@ class ChatApp:
         if name.startswith("mcp:"):
             await self._send_server_prompt(name.removeprefix("mcp:"), argument.strip(), line)
             return
-        is_whole = command is not None and name.lower() in (command.name, *command.aliases)
+        is_whole = find_whole(name) is not None
         begun = () if is_whole else await self._short_for(name)
         if command is not None and (is_whole or begun == [command.name]):
             await self._do("", command.call(self, argument.strip()), line)

@@ -197,10 +197,15 @@ def all_commands() -> tuple[Command, ...]:
 
 def find_command(name: str) -> Command | None:
     """The command with this name or alias, without the slash and in any case, or the only one that begins with it."""
-    if (known := _by_name().get(name.lower())) is not None:
+    if (known := find_whole(name)) is not None:
         return known
     begun = short_for(name)
     return _by_name()[begun[0]] if len(begun) == 1 else None
+
+
+def find_whole(name: str) -> Command | None:
+    """The command with this name or alias, without the slash and in any case."""
+    return _by_name().get(name.lower())
 
 
 def short_for(name: str, own: Iterable[str] = ()) -> Sequence[str]:

@@ -21,6 +21,7 @@ from nca.terminal.commands.command import (
     advice_for,
     all_commands,
     beginning_with,
+    find_whole,
     nearest,
     texts,
 )
@@ -81,9 +82,8 @@ class HelpCommand(Command):
         return Group(table, *([Text()] if is_roomy else []), more)
 
     def _one(self, name: str) -> Group:
-        for other in all_commands():
-            if name in (other.name, *other.aliases):
-                return Group(*_detail(other))
+        if (command := find_whole(name)) is not None:
+            return Group(*_detail(command))
         topic = nearest(name, texts().topics)
         advice = f"Did you mean /help {topic}?" if topic else advice_for(name)
         raise UsageError(f"There is no command /{one_line(name, 40)}.", advice=advice)

@@ -93,14 +93,10 @@ class ModelCommand(Command):
     def _show(self, app: App) -> ModelFacts:
         """Returns the facts about the model, with the current window."""
         facts = app.conversation.context.facts
-        text = Text()
-        text.append(one_line(facts.name), style="accent")
-        text.append(f" · window {facts.window_in_words}")
-        if facts.note:
-            text.append(f"\n{one_line(facts.note)}")
+        note = f"\n{one_line(facts.note)}" if facts.note else ""
         how = "/model NAME switches, as in /model openai/gpt-4.1; /model default goes back to the configured one."
-        text.append(f"\n{how}", "quiet")
-        app.output.show(Parted(text))
+        name = one_line(facts.name), "accent"
+        app.output.show(Parted(Text.assemble(name, f" · window {facts.window_in_words}{note}", (f"\n{how}", "quiet"))))
         return facts
 
 
