@@ -12,7 +12,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 import msgspec
 
@@ -20,10 +20,9 @@ from nca.agent.hooks import Ruling
 from nca.agent.sandbox_notices import SandboxNotices
 from nca.agent.state import SessionState
 from nca.agent.window import Window
-from nca.config.paths import FILE_NAME, PROJECT_FOLDER, data_dir, user_config_file
 from nca.config.saving import ALLOW, RuleList, add_rule, remove_rule
 from nca.config.tables import PermissionRule
-from nca.errors import ConfigError
+from nca.errors import ConfigError, UsageError
 from nca.events import ApprovalAsked, ApprovalGiven, Listener, Notice
 from nca.messages import ToolCall
 from nca.tools.files.workspace import why_asked
@@ -32,6 +31,7 @@ from nca.tools.mcp.requests import Filled
 from nca.tools.permissions import about, asking, decide, matching, may_hide, refusal, widened
 from nca.tools.tool import Approval, Permission, ToolError, ToolOutcome
 from nca.tools.toolbox import Toolbox, failed
+from nca.wire import shown_value
 from nca.words import Words
 
 DENIED = "[not run: the person said no]"
@@ -50,17 +50,33 @@ WHOLE, PARTS = "write_file", "edit_file"
 _PATH_ARGUMENTS = ("path", "file_path", "directory")
 
 
+_Choice = Literal["once", "session", "always", "deny", "unanswered"]
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The person's answer.
+    """The person's answer. Raises UsageError for a choice that there is not.
 
     choice  `session` and `always` are valid only if the approval names a subject for a rule; `unanswered`: nobody
             could be asked
     word    with a denial: a message for the model
     """
 
-    choice: Literal["once", "session", "always", "deny", "unanswered"]
+    choice: _Choice
     word: str = ""
+
+    def __post_init__(self) -> None:
+        if self.choice not in get_args(_Choice):
+            raise _no_answer(f"Answer({shown_value(self.choice)})")
+
+    @property
+    def allows(self) -> bool:
+        return self.choice in ("once", "session", "always")
+
+
+def _no_answer(given: str) -> UsageError:
+    valid = ", ".join(f'Answer("{choice}")' for choice in get_args(_Choice))
+    return UsageError(f"{given} answers no approval; valid: {valid}.", advice="The call was not run.")
 
 
 class Person:
@@ -72,7 +88,10 @@ class Person:
     can_choose = False
 
     async def ask(self, asked: ApprovalAsked) -> Answer:
-        """Approve or deny a call. One question at a time; if cancelled, the turn is interrupted."""
+        """Approve or deny a call. One question at a time; if cancelled, the turn is interrupted.
+
+        What is no Answer allows nothing, and the turn fails.
+        """
         return Answer("unanswered")
 
     def typed_ahead(self) -> Sequence[Words]:
@@ -151,7 +170,7 @@ class Approvals:
                 return failed(error)
         if found := self._matching(deny, call, needed, approval, toolbox):
             return refused(RULE.format(rule=found), f"not allowed by your rule {found}")
-        if needed != "read" and approval.path and _is_own(Path(approval.path)):
+        if needed != "read" and approval.path and self._state.loaded.is_own(Path(approval.path)):
             return refused(OWN_FILES.format(path=approval.path), "a file of nca's own")
         reasons = await self._why_a_rule_asks(ask, call, needed, approval, toolbox)
         reasons += [_why_a_hook_asks(ruling)] if ruling is not None and by_hook == "ask" else []
@@ -187,7 +206,7 @@ class Approvals:
             answer = await self._answer(asked)
         if answer.choice == "unanswered":
             return "it needs the person's approval, and nobody can give it here"
-        is_denied = answer.choice == "deny"
+        is_denied = not answer.allows
         self._emit(ApprovalGiven(asked.call_id, asked.name, "denied" if is_denied else "once", answer.word))
         return f"the person said no{f': {answer.word}' if answer.word else ''}" if is_denied else ""
 
@@ -196,6 +215,8 @@ class Approvals:
         self._emit(asked)
         try:
             answer = await self.person.ask(asked)
+            if not isinstance(answer, Answer):
+                raise _no_answer(shown_value(answer))
         except BaseException:
             self._emit(ApprovalGiven(asked.call_id, asked.name, "stopped"))
             raise
@@ -261,7 +282,7 @@ class Approvals:
         if answer.choice == "unanswered":
             why = f" {approval.warning}" if is_by_person or is_unclear else ""
             return refused(f"{refusal(self.mode, needed, 'ask')}{why}", "nobody could be asked")
-        is_denied = answer.choice == "deny" or (answer.choice != "once" and not subject)
+        is_denied = not answer.allows or (answer.choice != "once" and not subject)
         self._emit(ApprovalGiven(call.id, call.name, "denied" if is_denied else answer.choice, answer.word))  # type: ignore[arg-type]
         if is_denied:
             word = f": {answer.word}" if answer.word else ""
@@ -342,17 +363,6 @@ def _why_a_hook_asks(ruling: Ruling) -> str:
     return f"A hook asks about it: {f'{ruling.reason} ({ruling.by})' if ruling.reason else ruling.by}."
 
 
-def _is_own(path: Path) -> bool:
-    """Whether the path is, or would be, a settings or data file of nca."""
-    own = user_config_file(os.environ).resolve(), data_dir(os.environ).resolve()
-    path = path.resolve()
-    return (
-        (path.parent.name.lower() == PROJECT_FOLDER and path.name.lower().startswith(FILE_NAME))
-        or path == own[0]
-        or path.is_relative_to(own[1])
-    )
-
-
 def refused(text: str, summary: str) -> ToolOutcome:
     """The outcome with the text for the model, and a few words for a person."""
     return ToolOutcome(text, is_error=True, summary=summary)
@@ -366,7 +376,7 @@ class SavedRules:
 
     def add(self, rule: PermissionRule) -> None:
         """Allow it from now on."""
-        file = user_config_file(os.environ)
+        file = self._window.loaded.user_file
         add_rule(file, ALLOW, rule)
         rules = [*self._window.loaded.value(ALLOW), rule]
         self._window.use(self._window.loaded.with_value(ALLOW, rules, str(file)), self._window.facts)
@@ -374,6 +384,6 @@ class SavedRules:
     def remove(self, name: RuleList, rule: PermissionRule) -> None:
         """Remove a rule, wherever it came from."""
         loaded = self._window.loaded
-        remove_rule(user_config_file(os.environ), name, rule)
+        remove_rule(loaded.user_file, name, rule)
         rest = [one for one in loaded.value(name) if one != rule]
         self._window.use(loaded.with_value(name, rest, loaded.origin(name)), self._window.facts)

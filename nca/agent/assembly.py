@@ -58,7 +58,7 @@ def assemble(
     memory = Memory(state, directory)
     archive = Archive(state, memory)
     redactor = Redactor(secrets_of(state.settings))
-    prompts = ProjectPrompts(directory, redactor, tools=toolbox.names if toolbox else None)
+    prompts = ProjectPrompts(directory, redactor, tools=toolbox.names if toolbox else None, env=loaded.env)
     prompt = prompts.of(state.settings, state.facts)
     outputs, files_read, wish = store.outputs_folder(session.info.id), FilesRead(), CompactionWish()
     subtasks, jobs, files = Subtasks(prompt.agents), _jobs(state, emit), _file_history(state, directory)
@@ -78,7 +78,9 @@ def assemble(
     approvals = Approvals(state, directory, SavedRules(window), emit, person)
     spending = Spending(window, emit)
     host = ServerRequests(directory, window, models, spending, approvals, emit)
-    servers = Servers(lambda: state.settings.mcp, directory, lambda: state.can_see, emit, files.recorder, host)
+    servers = Servers(
+        lambda: state.settings.mcp, directory, lambda: state.can_see, emit, files.recorder, host, loaded.env
+    )
     has_own, reading = state.settings.agent.use_claude_home, state.reading(directory)
     parts = ConversationParts(
         directory=directory,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -97,14 +97,19 @@ PromptOf = Callable[[Settings, ModelFacts], SystemPrompt]
 class ProjectPrompts:
     """The system prompts of one directory, each built once: the same model and settings always get the same bytes.
 
-    tools: the names of the model's tools; None: nca's own.
+    tools: the names of the model's tools; None: nca's own. env: it leads to the folder of the person's own skills.
     """
 
     def __init__(
-        self, directory: Path, redactor: Redactor = KEYS_BY_SHAPE, *, tools: Collection[str] | None = None
+        self,
+        directory: Path,
+        redactor: Redactor = KEYS_BY_SHAPE,
+        *,
+        tools: Collection[str] | None = None,
+        env: Mapping[str, str] = os.environ,
     ) -> None:
         self._directory, self._redactor = directory, redactor
-        self._tools = tools
+        self._tools, self._env = tools, env
         self._made: dict[Hashable, SystemPrompt] = {}
 
     def of(self, settings: Settings, facts: ModelFacts) -> SystemPrompt:
@@ -132,7 +137,7 @@ class ProjectPrompts:
         )
         skills, agents, problems = list[SkillFile](), list[AgentFile](), list[str]()
         if offers("skill") and not facts.is_small:
-            own_folder = user_config_file(os.environ).parent
+            own_folder = user_config_file(self._env).parent
             skills, problems = find_skills(places(directory, own_folder, FOLDER))
             if budget.budget_tokens >= SMALL_BUDGET_TOKENS:
                 agents, unusable = find_agents(places(directory, own_folder, AGENTS_FOLDER))

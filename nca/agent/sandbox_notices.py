@@ -8,7 +8,6 @@ import os
 from pathlib import Path
 
 from nca.agent.state import SessionState
-from nca.config.paths import data_dir
 from nca.events import Listener, Notice
 from nca.tools.programs import is_available
 
@@ -38,7 +37,8 @@ class SandboxNotices:
         if self._is_done[is_asked] or self._state.settings.tools.sandbox != "off":
             return
         self._is_done[is_asked] = True
-        if is_asked and (self._state.loaded.origin("tools.sandbox") != "default" or _mark().exists()):
+        mark = self._state.loaded.data_dir / _MARK
+        if is_asked and (self._state.loaded.origin("tools.sandbox") != "default" or mark.exists()):
             return
         can_have = await asyncio.to_thread(is_available, os.environ.get("PATH", ""), self._root)
         if not is_asked:
@@ -46,9 +46,5 @@ class SandboxNotices:
         elif can_have:
             self._emit(Notice(OFFER))
             with contextlib.suppress(OSError):  # then it is said again
-                _mark().parent.mkdir(parents=True, exist_ok=True)
-                _mark().touch()
-
-
-def _mark() -> Path:
-    return data_dir(os.environ) / _MARK
+                mark.parent.mkdir(parents=True, exist_ok=True)
+                mark.touch()

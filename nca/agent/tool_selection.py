@@ -14,7 +14,6 @@ from typing import Any
 from nca.agent.state import SessionState
 from nca.config.document import shown_name
 from nca.config.loaded import LoadedSettings
-from nca.config.paths import data_dir, user_config_file
 from nca.config.tables import OWN_TOOLS, TOOLS
 from nca.context.budget import Budget
 from nca.context.file_reads import NOT_RUN
@@ -60,7 +59,7 @@ def own_toolbox(
         is_small=lambda: state.facts.is_small,
         private_hosts=lambda: state.settings.tools.private_hosts,
         last_todo=lambda: state.last_todo,
-        protected=_protected(directory),
+        protected=_protected(state.loaded, directory),
         readable=readable,
         limits=lambda: state.limits,
         runner=CommandRunner(
@@ -144,12 +143,12 @@ def _without_room(servers: list[dict[str, int]], room_chars: int) -> set[str]:
     return left_out
 
 
-def _protected(directory: Path) -> list[Path]:
-    """The folder of the person's own settings, and nca's data."""
-    settings = user_config_file(os.environ)
-    # The project may lie inside that folder, because NCA_HOME is anyone's choice: then protect only the file.
-    is_above = directory.resolve().is_relative_to(settings.parent.resolve())
-    return [settings if is_above else settings.parent, data_dir(os.environ)]
+def _protected(loaded: LoadedSettings, directory: Path) -> list[Path]:
+    """The folders of the person's own settings, and nca's data."""
+    (files, folders), root = loaded.own_places(), directory.resolve()
+    # The project may lie inside such a folder, because NCA_HOME is anyone's choice: then protect only the file.
+    is_above = [root.is_relative_to(file.parent.resolve()) for file in files]
+    return [*(file if above else file.parent for file, above in zip(files, is_above, strict=True)), *folders]
 
 
 BUILT_IN = "built in"

@@ -110,7 +110,8 @@ def load(
     home = user_home(env) if "HOME" in env or sys.platform == "win32" else None
     held = held_rules(project, home, said, projects_allow=may_act, own_allow=uses_own)
     notes = merged_notes((), [*draft.notes, *untrusted, *said])
-    return LoadedSettings(MappingProxyType(draft.base), tuple(draft.patterns), "", notes, held)
+    base, patterns = MappingProxyType(draft.base), tuple(draft.patterns)
+    return LoadedSettings(base, patterns, "", notes, held, env=env, named_file=user_path if user_file else None)
 
 
 def _of_project(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fnmatch
 import functools
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -26,6 +27,7 @@ from nca.config.overrides import (
     is_section,
     resolve,
 )
+from nca.config.paths import FILE_NAME, PROJECT_FOLDER, data_dir, user_config_file
 from nca.config.schema import KEYS, Settings
 
 _HELD: Mapping[str, Decision] = {"permissions.deny": "deny", "permissions.ask": "ask", "permissions.allow": "allow"}
@@ -58,6 +60,10 @@ class LoadedSettings:
     """Rules of other programs' settings. They are in `settings.permissions` whatever the layers say, and in no file."""
     covered: Mapping[str, SettingValue] = field(default_factory=dict)
     """The values that were replaced in the chat."""
+    env: Mapping[str, str] = field(default_factory=lambda: os.environ, repr=False, compare=False)
+    """The environment that they were loaded from, which leads to the person's own files."""
+    named_file: Path | None = None
+    """The file that replaces the person's."""
     effective: Mapping[str, SettingValue] = field(init=False)
     settings: Settings = field(init=False)
 
@@ -79,6 +85,30 @@ class LoadedSettings:
             more = tuple(rule for one in self.held for rule in one.of(decision))
             joined[key] = values[key]._replace(value=(*values[key].value, *more))
         return joined
+
+    @property
+    def user_file(self) -> Path:
+        """The person's own settings file, which may not exist: what holds for good is written there."""
+        return self.named_file or user_config_file(self.env)
+
+    @property
+    def data_dir(self) -> Path:
+        """The folder of the person's own data, which may not exist."""
+        return data_dir(self.env)
+
+    def own_places(self) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
+        """Settings files, and folders of data, that no tool may change: the person's, and those of whoever runs nca."""
+        files = self.user_file, user_config_file(self.env), user_config_file(os.environ)
+        return tuple(dict.fromkeys(files)), tuple(dict.fromkeys((self.data_dir, data_dir(os.environ))))
+
+    def is_own(self, path: Path) -> bool:
+        """Whether the path is, or would be, a settings or data file of nca's."""
+        path, (files, folders) = path.resolve(), self.own_places()
+        return (
+            (path.parent.name.lower() == PROJECT_FOLDER and path.name.lower().startswith(FILE_NAME))
+            or path in {file.resolve() for file in files}
+            or any(path.is_relative_to(folder.resolve()) for folder in folders)
+        )
 
     def origin(self, key: str) -> str:
         """The origin of a value: "default", a file's path, "environment NCA_…", "flag --…", "set in this chat"."""

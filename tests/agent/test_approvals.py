@@ -395,3 +395,50 @@ async def test_a_rule_is_forgotten_here_and_in_the_file(room: Room) -> None:
     conversation.approvals.saved_rules.remove("permissions.allow", rule)
     assert conversation.loaded.value("permissions.allow") == ()
     assert "make" not in room.user_file.read_text()
+
+
+class Says(Person):
+    """Answers whatever it is given, as a program's mistake would."""
+
+    def __init__(self, given: Any) -> None:
+        self._given = given
+
+    async def ask(self, asked: ApprovalAsked) -> Answer:
+        answer: Answer = Answer(self._given) if isinstance(self._given, str) else self._given  # type: ignore[arg-type]
+        return answer
+
+
+@pytest.mark.parametrize("given", ["no", "Deny", "", "Once", None, False, True, ("once",)])
+async def test_what_is_no_answer_allows_nothing_and_says_what_is(given: Any, room: Room) -> None:
+    conversation = room.open(both(touch("a"), touch("b", 2)), person=Says(given))
+    finished = await conversation.send("Go")
+    assert room.touch.written == []
+    assert finished.error is not None
+    assert 'answers no approval; valid: Answer("once"), Answer("session")' in finished.error.message
+    assert len(results(conversation)) == 2
+    assert (await conversation.send("And now?")).reason == "answered"
+
+
+@pytest.mark.parametrize("where", ["NCA_HOME", "HOME", "user_file"])
+async def test_what_holds_for_good_is_written_where_the_settings_are_from(where: str, room: Room) -> None:
+    """A service's persons wrote their rules into the file of whoever ran it, and so each for all."""
+    home = room.root.parent / "another"
+    own = {"NCA_HOME": home / "config.toml", "HOME": home / ".config/nca/config.toml", "user_file": home / "one.toml"}
+    env, user_file = ({}, own[where]) if where == "user_file" else ({where: str(home)}, None)
+    loaded = load(project=room.root, env=env, user_file=user_file)
+    assert loaded.is_own(own[where])
+    assert loaded.is_own(room.user_file), "nor may a tool change the settings of whoever runs the program"
+    conversation = Conversation.open(
+        loaded,
+        store=Store.open(None),
+        model=ScriptedModel([run("make"), "Done."], facts=SMALL),
+        directory=room.root,
+        toolbox=Toolbox([room.run]),
+        person=Person(Answer("always")),
+    )
+    await conversation.send("Go")
+    assert room.run.ran == ["make"]
+    assert "make" in own[where].read_text()
+    assert not room.user_file.exists()
+    conversation.approvals.saved_rules.remove("permissions.allow", conversation.loaded.value("permissions.allow")[0])
+    assert "make" not in own[where].read_text()

@@ -46,16 +46,21 @@ class Connection:
     """
 
     def __init__(
-        self, server: McpServer, directory: Path, can_see: Callable[[], bool], host: Host | None = None
+        self,
+        server: McpServer,
+        directory: Path,
+        can_see: Callable[[], bool],
+        host: Host | None = None,
+        env: Mapping[str, str] = os.environ,
     ) -> None:
-        """host: who answers the server's own requests; None: it may send none."""
+        """host: who answers the server's own requests; None: it may send none. env: it leads to the stored logins."""
         self.server = server
         self.state: State = "off"
         self.reason = ""
         self.needs_login = False
         self.listing = results.Listing()
         self._status = 0
-        self._directory = directory
+        self._directory, self._env = directory, env
         self._can_see = can_see
         self._requests = Requests(server.name, host, can_see, server.folders) if host is not None else None
         self._task: asyncio.Task[None] | None = None
@@ -268,7 +273,7 @@ class Connection:
         server = expanded(self.server)
         self._process = None
         if server.url:
-            auth = None if server.has_own_token else stored_login(server.url, Logins(os.environ))
+            auth = None if server.has_own_token else stored_login(server.url, Logins(self._env))
             return connect_web(
                 server.url, self._headers(server), server.timeout_seconds, auth=auth, on_answer=self._note_status
             )

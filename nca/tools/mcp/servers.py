@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import re
 from collections.abc import Callable, Coroutine, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,7 @@ class Servers:
     directory  the working directory of the programs, unless their settings name another
     recorder   records the files that their tools change
     host       answers what they ask for
+    env        leads to the stored logins
     """
 
     settings: Callable[[], McpSettings]
@@ -42,10 +44,12 @@ class Servers:
     emit: Listener
     recorder: Recorder | None = None
     host: Host | None = None
+    env: Mapping[str, str] = field(default_factory=lambda: os.environ)
 
     def __post_init__(self) -> None:
         servers = self.settings().servers
-        self.connections = tuple(Connection(one, self.directory, self.can_see, self.host) for one in servers)
+        given = self.directory, self.can_see, self.host, self.env
+        self.connections = tuple(Connection(one, *given) for one in servers)
         self._notified: set[str] = set()
         self._known: dict[str, Listed] = {}
         self.left_out: frozenset[str] = frozenset()
