@@ -12,7 +12,7 @@ from pathlib import Path
 class Command:
     """A command while it is recorded.
 
-    said     its line or arguments, and its output: a file that it names is its doing
+    said     its line or arguments, and its output once there is some: a file that it names is its doing
     runs_on  some of its processes run on when it has ended
     """
 
@@ -27,9 +27,9 @@ class Recorder:
         yield
 
     @asynccontextmanager
-    async def command(self, tool: str) -> AsyncIterator[Command]:
-        """Around whatever may change any file of the workspace."""
-        yield Command()
+    async def command(self, tool: str, said: str = "") -> AsyncIterator[Command]:
+        """Around whatever may change any file of the workspace. `said`: its line or arguments."""
+        yield Command(said)
 
     @asynccontextmanager
     async def background(self, line: str) -> AsyncIterator[None]:

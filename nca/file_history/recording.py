@@ -104,11 +104,11 @@ class Recording(Recorder):
                 self._unless_failed(lambda: self._end_edit(begun))
 
     @asynccontextmanager
-    async def command(self, tool: str) -> AsyncIterator[Command]:
-        begun, command = _Begun(), Command()
+    async def command(self, tool: str, said: str = "") -> AsyncIterator[Command]:
+        begun, command = _Begun(), Command(said)
 
         def begin() -> None:
-            self._unless_failed(lambda: self._begin_command(tool, begun))
+            self._unless_failed(lambda: self._begin_command(tool, said, begun))
 
         def end() -> None:
             with begun.held:
@@ -161,7 +161,7 @@ class Recording(Recorder):
             session_id, running = left[-1]
             record = self._scope.record_of(session_id)
             with self._looking:
-                self._update(Cause(record, running.actor, running.seq, lambda _: False, lambda _: True))
+                self._update(Cause(record, running.actor, running.seq, lambda _: False, _unnamed_in(running.said)))
         for _, running in left:
             self._scope.record.end_command(running)
 
@@ -196,7 +196,7 @@ class Recording(Recorder):
             with self._looking:
                 self._last_seen.note(changes)
 
-    def _begin_command(self, tool: str, begun: _Begun) -> None:
+    def _begin_command(self, tool: str, said: str, begun: _Begun) -> None:
         if not self._is_wanted:
             self._scope.record.add_gap(self._scope.head(), _UNWANTED)
             return
@@ -205,7 +205,7 @@ class Recording(Recorder):
         with self._looking:
             self._look()
             if not self._uncovered:
-                begun.running = self._scope.record.begin_command(self._scope.head(), tool)
+                begun.running = self._scope.record.begin_command(self._scope.head(), tool, said)
                 self._running.append(begun.running)
         self._note_gap()
 
@@ -287,7 +287,8 @@ class Recording(Recorder):
         def is_mixed(path: str) -> bool:
             return has_jobs or others()[0] or path in others()[1]
 
-        return Cause(record, first.actor, first.seq, is_mixed, lambda path: not is_named(path, said))
+        texts = said, *(one.said for one in self._running)
+        return Cause(record, first.actor, first.seq, is_mixed, _unnamed_in("\n".join(texts)))
 
     def _unless_failed(self, step: Callable[[], T]) -> T | None:
         """The result of a step; None if the record fails or has failed before."""
@@ -311,6 +312,10 @@ def is_named(path: str, said: str) -> bool:
             return True
         start = said.find(name, start + 1)
     return False
+
+
+def _unnamed_in(said: str) -> Callable[[str], bool]:
+    return lambda path: not is_named(path, said)
 
 
 def _named(folders: Sequence[str]) -> str:

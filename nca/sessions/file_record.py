@@ -107,12 +107,17 @@ class _Body(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Running(NamedTuple):
-    """A command that runs, or ran when its nca was killed. `last`: the last change in the journal when it began."""
+    """A command that runs, or ran when its nca was killed.
+
+    last  the last change in the journal when it began
+    said  its line or arguments
+    """
 
     number: int
     seq: int
     actor: str
     last: int
+    said: str = ""
 
 
 class FileRecord:
@@ -238,24 +243,31 @@ class FileRecord:
         row = self._database.row("SELECT first FROM rewinds WHERE use = ? AND number = ?", (self._use, number))
         return row[0] if row else None
 
-    def begin_command(self, seq: int, actor: str) -> Running:
-        """Record that a command runs, so that its changes are known as such even if nca is killed."""
+    def begin_command(self, seq: int, actor: str, said: str = "") -> Running:
+        """Record that a command runs, so that its changes are known as such even if nca is killed.
+
+        The column `actor` holds the actor's line, and behind it what was said.
+        """
         with self._joined() as connection:
             last = connection.execute(_LAST).get
             connection.execute(
                 "INSERT INTO commands (use, seq, actor, last) VALUES (?, ?, ?, ?)",
-                (self._use, seq, actor.encode(), last),
+                (self._use, seq, f"{actor}\n{said}".encode("utf-8", "replace"), last),
             )
-            return Running(connection.last_insert_rowid(), seq, actor, last)
+            return Running(connection.last_insert_rowid(), seq, actor, last, said)
 
     def commands(self) -> list[tuple[str, Running]]:
         """The commands that run in the workspace, or ran when their nca was killed, each with its session's id."""
         rows = self._database.rows(
-            "SELECT session, c.number, seq, CAST(actor AS TEXT), last FROM commands c JOIN uses ON uses.number = use"
+            "SELECT session, c.number, seq, actor, last FROM commands c JOIN uses ON uses.number = use"
             " JOIN workspaces w ON w.number = workspace WHERE root = ? ORDER BY c.number",
             (self._root,),
         )
-        return [(session, Running(*running)) for session, *running in rows]
+        found = []
+        for session, number, seq, actor, last in rows:
+            who, _, said = actor.decode("utf-8", "replace").partition("\n")
+            found.append((session, Running(number, seq, who, last, said)))
+        return found
 
     def add_gap(self, seq: int, said: str) -> None:
         """Take note that the record of a command is incomplete."""

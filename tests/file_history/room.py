@@ -44,8 +44,8 @@ class Room:
     async def command(self, line: str, *, runs_on: bool = False) -> None:
         """As the shell does."""
         self.head += 1
-        async with self.history.recorder.command("shell") as recorded:
-            recorded.said, recorded.runs_on = line, runs_on
+        async with self.history.recorder.command("shell", line) as recorded:
+            recorded.runs_on = runs_on
             await asyncio.to_thread(subprocess.run, ["sh", "-c", line], cwd=self.root, check=True)
 
     def notices(self) -> list[str]:

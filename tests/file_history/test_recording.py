@@ -254,6 +254,31 @@ async def test_a_file_that_the_output_mentions_is_the_command_s(room: Room) -> N
     assert [(one.path, one.is_unnamed) for one in room.history.plan(0).deleted] == [("a.out", False), ("b.out", True)]
 
 
+async def test_a_file_that_an_interrupted_command_mentions_is_the_command_s(room: Room) -> None:
+    async def run() -> None:
+        async with room.history.recorder.command("shell", "echo 1 > a; sleep 9"):
+            (room.root / "a").write_text("1")
+            (room.root / "b").write_text("1")
+            raise asyncio.CancelledError
+
+    with pytest.raises(asyncio.CancelledError):
+        await run()
+    assert [(one.path, one.is_unnamed) for one in room.history.plan(0).deleted] == [("a", False), ("b", True)]
+
+
+async def test_a_file_that_a_killed_command_mentions_is_the_command_s(room: Room, store: Store) -> None:
+    """The next start finds what it changed, and its line in the record."""
+    await room.command("true")
+    room.history.record.begin_command(1, "shell", "echo 1 > a\nsleep 9")
+    (room.root / "a").write_text("1")
+    (room.root / "b").write_text("1")
+    again = Room(room.root, store, session_id=room.session_id)
+    again.history.recorder.recover()
+    found = {(one.actor, one.path, one.is_unnamed) for one in again.history.record.changes()}
+    assert found == {("shell", "a", False), ("shell", "b", True)}
+    assert again.history.record.commands() == []
+
+
 async def test_what_runs_on_and_writes_is_named(room: Room) -> None:
     await room.command("echo 1 > a; true & ", runs_on=True)
     (room.root / "late").write_text("1")

@@ -369,6 +369,22 @@ async def test_a_file_that_no_command_mentions_is_deleted_only_where_the_person_
         assert ("own1.txt stays as it is: kept." in said) == bool(left)
 
 
+async def test_what_an_interrupted_command_mentions_goes_back_unasked(work: Path) -> None:
+    """A file that the line names, and one that only the output so far names."""
+    with on_disk(
+        work, runs("for n in 1 2; do echo $n > own$n.txt; echo own$n.txt; done; echo 3 > k.txt; sleep 9886")
+    ) as stage:
+        sending = asyncio.create_task(stage.conversation.send("First"))
+        async with asyncio.timeout(30):
+            while "k" not in files(work):
+                await asyncio.sleep(0.01)
+        sending.cancel()
+        await asyncio.wait({sending})
+        person = ScriptedReader([])
+        assert "Files: 3 deleted" in await stage.with_reader(person).command("/undo")
+        assert (files(work), person.questions) == ({}, [])
+
+
 async def test_a_person_goes_back_to_nothing_at_any_question(work: Path) -> None:
     with on_disk(work, runs("for n in 1 2; do touch own$n.txt; done")) as stage:
         await stage.conversation.send("First")

@@ -59,9 +59,9 @@ class McpTool:
         self.parameters = bounded_schema(offer.schema)
 
     async def run(self, arguments: dict[str, Any]) -> ToolOutcome:
-        async with self._recorder.command(self.name) as recorded:
+        async with self._recorder.command(self.name, json.dumps(arguments, ensure_ascii=False)) as recorded:
             outcome = await self._run(self._offer.name, arguments)
-            recorded.said = f"{json.dumps(arguments, ensure_ascii=False)}\n{outcome.text}"
+            recorded.said += f"\n{outcome.text}"
             return outcome
 
     def summarize(self, arguments: dict[str, Any]) -> str:

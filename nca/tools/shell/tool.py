@@ -23,7 +23,7 @@ from nca.tools.shell.computed import computed_in, without_patterns
 from nca.tools.shell.jobs import Jobs
 from nca.tools.shell.known_commands import read_only_argv
 from nca.tools.shell.output_capture import readable
-from nca.tools.shell.runner import CommandRunner
+from nca.tools.shell.runner import CommandResult, CommandRunner
 from nca.tools.tool import Approval, Permission, ToolError, ToolOutcome, TypedTool, interrupt_listener, output_listener
 
 _SHOWING = frozenset({"cat", "head", "sed", "tail"})
@@ -65,15 +65,20 @@ class Shell(TypedTool):
         if background:
             job = await self.jobs.start(self.runner, command, argv=argv, recorder=recorder)
             return await job.report()
-        async with recorder.command(self.name) as recorded:
+        async with recorder.command(self.name, command) as recorded:
+
+            def stop(so_far: CommandResult) -> None:
+                recorded.said += f"\n{so_far.output.text}"
+                interrupt_listener.get()(so_far.outcome())
+
             result = await self.runner.run(
                 command,
                 argv=argv,
                 timeout_seconds=max(0, timeout_seconds),
                 on_output=output_listener.get(),
-                on_interrupt=lambda so_far: interrupt_listener.get()(so_far.outcome()),
+                on_interrupt=stop,
             )
-            recorded.said = f"{command}\n{result.output.text}"
+            recorded.said += f"\n{result.output.text}"
             recorded.runs_on = result.ended is not None and result.ended.is_detached
         if argv is not None:
             await asyncio.to_thread(self._note_shown, command, result.output.text)
