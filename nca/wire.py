@@ -103,9 +103,11 @@ def _any_message(row: Any, index: int) -> Message:
     extra = {key: value for key, value in others if key not in _OWN_KEYS and not str(key).startswith("_")}
     if role == "developer":
         extra["role"] = role
+    beside = _read_beside(row, place) if extra and role == "assistant" and not calls else ()
+    extra |= {part_to_wire(part)["type"]: None for part in beside}
     return Message(
         role="system" if role == "developer" else role,
-        content=_read_noted_parts(row) or _read_content(row.get("content"), place, role),
+        content=_read_noted_parts(row) or beside or _read_content(row.get("content"), place, role),
         tool_calls=calls,
         tool_call_id=_read_answered_id(row, place) if role == "tool" else "",
         name=checked_text(row["name"], f"{place}: name") if row.get("name") else "",
@@ -134,6 +136,7 @@ def message_to_dict(message: Message, *, annotate: bool = False) -> dict[str, An
     if message.reasoning:
         row["reasoning_content"] = message.reasoning
     row.update({key: value for key, value in message.extra.items() if key != "role"})
+    row.update(_beside(message))
     if annotate:
         row.update({key: True for key, field in _FLAGS.items() if getattr(message, field)})
         if message.source:
@@ -213,6 +216,8 @@ def _is_beside_text(part: Part) -> bool:
 def part_to_wire(part: Part, text_type: str = "text") -> dict[str, Any]:
     """A part as a provider expects it. `text_type` is what the provider's shape calls a text."""
     match part:
+        case TextPart(text, {"type": "refusal"}):
+            return {"type": "refusal", "refusal": text}
         case TextPart(_, extra):
             return {"type": text_type, "text": part_text(part), **extra}
         case MediaPart(_, payload):
@@ -256,6 +261,29 @@ def _read_content(content: Any, place: str, role: str) -> str | tuple[Part, ...]
     raise InvalidMessages(f"{place}: content is {kind_name(content)}; valid: text, a list of parts, or null.")
 
 
+def _read_beside(row: Mapping[str, Any], place: str) -> tuple[Part, ...]:
+    """What an answer of OpenAI's has instead of content: a refusal, or speech."""
+    if row.get("content") is None and row.get("refusal"):
+        return (refusal_part(row, place),)
+    if row.get("content") is None and isinstance(row.get("audio"), Mapping):
+        return (MediaPart("audio", plain_json({"type": "audio", "audio": dict(row["audio"])}, place)),)
+    return ()
+
+
+def _beside(message: Message) -> dict[str, Any]:
+    """The keys of an answer that was read by `_read_beside`."""
+    if isinstance(message.content, tuple) and len(message.content) == 1:
+        match part_to_wire(message.content[0]):
+            case {"type": "refusal" | "audio" as key} as part if key in message.extra:
+                return {"content": None, key: part[key]}
+    return {}
+
+
+def refusal_part(holder: Mapping[str, Any], place: str) -> TextPart:
+    """A refusal is the model's text, and stays a refusal where it is sent again."""
+    return TextPart(checked_text(holder.get("refusal"), f"{place}: refusal"), {"type": "refusal"})
+
+
 def _read_part(part: Any, place: str) -> Part:
     if isinstance(part, str):
         return TextPart(clean_text(part))
@@ -264,6 +292,8 @@ def _read_part(part: Any, place: str) -> Part:
     kind = part["type"]
     if kind in ("text", "input_text", "output_text"):
         return text_part(part, place)
+    if kind == "refusal":
+        return refusal_part(part, place)
     payload = plain_json(dict(part), place)
     if "image" in kind:
         return MediaPart("image", payload)

@@ -31,6 +31,7 @@ import msgspec
 from nca.context.calibration import Calibration
 from nca.context.history import History
 from nca.context.meter import Meter
+from nca.context.request import of_a_program
 from nca.context.tokens import text_tokens
 from nca.messages import Entry, MediaPart, Message, Part, ToolCall
 from nca.wire import content_text, part_text
@@ -102,7 +103,9 @@ class Engine(Preset):
 
     def request(self, messages: Sequence[Message], tools: Tools, provider: str, rules: str, density: float) -> int:
         calibration = Calibration.unlearned(provider)
-        meter = Meter(provider=rules or provider, calibration=calibration, tools=[dict(tool) for tool in tools])
+        meter = Meter(
+            provider=of_a_program(rules or provider), calibration=calibration, tools=[dict(tool) for tool in tools]
+        )
         history = History(Entry(seq, message) for seq, message in enumerate(messages, 1))
         meter.look(history)
         return round(meter.used(history) * PROSE_CHARS_PER_TOKEN / density)

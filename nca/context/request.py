@@ -8,13 +8,15 @@ from typing import Any
 import msgspec
 
 from nca.context.history import History
-from nca.context.rules import PROVIDER_REPAIRS, REPAIRS, WHOLE_REPAIRS
+from nca.context.rules import BLOCK_REPAIRS, PROGRAM_REPAIRS, PROVIDER_REPAIRS, REPAIRS, WHOLE_REPAIRS
 from nca.context.rules.cut_points import regular_spans
 from nca.context.rules.messages import without_media
+from nca.context.validate import family_of
 from nca.context.view import Verbatim, View
 from nca.messages import Message
 from nca.wire import message_to_dict
 
+_OF_A_PROGRAM = "a program's "
 SIGNED_THOUGHTS = "thinking_blocks"
 BLOCKS = "provider_specific_fields"
 """litellm's key for a message's signed thoughts and a provider's blocks of compaction."""
@@ -36,12 +38,28 @@ def resolve(history: History, view: View | None = None) -> list[Message]:
 
 
 def repair(messages: Sequence[Message], provider: str = "") -> list[Message]:
-    """The conversation so that the provider takes it; with no provider named, so that every one does."""
+    """The conversation so that the provider takes it; with no provider named, so that every one does.
+
+    provider  also what `of_a_program` makes of its name
+    """
     repaired = list(messages)
-    rules = REPAIRS if regular_spans(repaired) is None else WHOLE_REPAIRS
-    for rule in (*rules, *PROVIDER_REPAIRS.get(provider, ())):
+    is_regular = regular_spans(repaired) is not None
+    family = provider.removeprefix(_OF_A_PROGRAM)
+    if family != provider:
+        rules = [rule for rule in PROGRAM_REPAIRS[family] if not (is_regular and rule in BLOCK_REPAIRS)]
+    else:
+        rules = [*(WHOLE_REPAIRS if is_regular else REPAIRS), *PROVIDER_REPAIRS.get(provider, ())]
+    for rule in rules:
         repaired = rule(repaired)
     return repaired
+
+
+def of_a_program(provider: str) -> str:
+    """The rules for messages that a program keeps: only what the provider, or the shape's, would refuse is repaired.
+
+    The repairs of the chat's own messages also suit servers that are stricter than the provider they are named like.
+    """
+    return provider and _OF_A_PROGRAM + (provider if provider in PROGRAM_REPAIRS else family_of(provider))
 
 
 def request_messages(

@@ -56,7 +56,7 @@ def shapes(messages: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             yield f"{place}: the role {role!r} is not known"
         if calls is not None and (not calls or role != "assistant"):
             yield f"{place}: tool_calls must be a non-empty list on an assistant message"
-        if content is None and not calls:
+        if content is None and not calls and not (message.get("refusal") or message.get("audio")):
             yield f"{place}: no content"
         for call in calls or ():
             yield from (f"{place}: {problem}" for problem in call_problems(call))
@@ -123,7 +123,8 @@ def check_anthropic(messages: Sequence[Mapping[str, Any]], tools: Sequence[Mappi
             if not is_safe(str(call.get("id", "")), LONGEST_ID):
                 problems.append(f"conversation message {index}: the call id {call.get('id')!r} has other characters")
         is_block = bool(message.get("provider_specific_fields"))
-        if not calls and not text_of(message).strip() and not has_media(message) and not is_block:
+        is_blank = not text_of(message).strip() and not has_media(message)
+        if is_blank and not is_block and (not calls or message.get("content")):
             problems.append(f"conversation message {index}: the text is empty")
         problems += [
             f"conversation message {index}: an empty text part"
@@ -200,5 +201,10 @@ def validate_request(
     """
     if not provider:
         raise UsageError("validate_request: the provider is missing; valid: " + ", ".join(CHECKS) + ".")
+    return CHECKS[family_of(provider)](messages, tools or ())
+
+
+def family_of(provider: str) -> str:
+    """Whose rules a provider follows: a key of CHECKS."""
     family = FAMILIES.get(provider.lower(), provider.lower())
-    return CHECKS.get(family, check_openai)(messages, tools or ())
+    return family if family in CHECKS else "openai"

@@ -40,7 +40,8 @@ class _Counting:
 class CompactionResult(_Counting):
     """The result of a compaction. Counts in tokens.
 
-    messages   a valid request, in the shape of the input; if `compacted` is False, the input, repaired
+    messages   a valid request, in the shape of the input; if `compacted` is False, the input, of which only
+               that is repaired which the model's provider would refuse
     items      the view: the messages that are verbatim, stubbed, summarized or left out, by position from 1; a system
                prompt, and each tool result, counts as a message of its own
     notices    problems, one sentence each: a summarizer that failed, or what had to be cut
@@ -144,7 +145,7 @@ def compact_loaded(
     engine = Engine(
         loaded,
         read_text(model, "model"),
-        provider=shaped.provider,
+        rules=shaped.rules,
         tools=read_tools(shaped.tools if tools is None else tools),
         summarizer=summarizer,
     )

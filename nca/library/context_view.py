@@ -195,7 +195,7 @@ class ContextView:
     def _fit(self, shaped: ShapedMessages, history: History) -> Asking[FittedRequest]:
         self._resume(history)
         engine = self._engine
-        engine.obey(shaped.provider)
+        engine.obey(shaped.rules)
         decision = decide(self._measured(history), self._kept.policy, engine.settings, "before request")
         self._keep(policy=decision.state)
         notices: tuple[str, ...] = ()

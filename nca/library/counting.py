@@ -12,6 +12,7 @@ from nca.context.budget import Budget
 from nca.context.calibration import Calibration
 from nca.context.meter import Meter
 from nca.context.policy import is_due
+from nca.context.request import of_a_program
 from nca.context.tokens import text_tokens
 from nca.errors import UsageError
 from nca.library import inputs
@@ -75,7 +76,7 @@ def check_context_budget(
     shaped = inputs.read_conversation(messages, may_be_empty=bool(system_prompt or current_prompt or tools or files))
     meter = Meter(
         model=model,
-        provider=shaped.provider or facts.provider,
+        provider=of_a_program(shaped.rules or facts.provider),
         calibration=Calibration.unlearned(facts.provider, model, count_as=loaded.settings.context.count_as),
         system_prompt=inputs.read_text(system_prompt, "system_prompt"),
         tools=inputs.read_tools(shaped.tools if tools is None else tools),
@@ -136,7 +137,7 @@ def estimate_messages_tokens(
     density = _density(name, chars_per_token, PROSE_CHARS_PER_TOKEN)
     if not shaped.messages and not defined:
         return 0
-    return PRESETS[name].request(shaped.messages, defined, spoken, shaped.provider, density)
+    return PRESETS[name].request(shaped.messages, defined, spoken, shaped.rules, density)
 
 
 def truncate_to_token_budget(text: str, max_tokens: int, provider: str = "") -> TruncatedText:

@@ -15,6 +15,7 @@ from nca.context.history import History
 from nca.context.meter import Meter
 from nca.context.plan import Asking, Proposal, Question, no_summarizer
 from nca.context.plan import compact as plan_compaction
+from nca.context.request import of_a_program
 from nca.context.stages.custom import StageReply, consult, reason_of
 from nca.context.summary import SummaryFailure, SummaryReply, SummaryRequest
 from nca.errors import UsageError
@@ -31,7 +32,7 @@ AsyncSummarizer = Callable[[list[dict[str, Any]]], Awaitable[str]]
 class Engine:
     """Plans compactions for one model. Raises UsageError, ConfigError when it is made.
 
-    provider       whose rules the requests follow; "": the model's
+    rules          the rules that the requests follow; "": those of the model's provider
     tools          the tool definitions of the request, which are counted
     system_prompt  the same, if it is not a message of the conversation
     """
@@ -41,7 +42,7 @@ class Engine:
         loaded: LoadedSettings,
         model: str,
         *,
-        provider: str = "",
+        rules: str = "",
         tools: Sequence[dict[str, Any]] = (),
         system_prompt: str = "",
         summarizer: Summarizer | AsyncSummarizer | None = None,
@@ -53,16 +54,16 @@ class Engine:
         self._asked_tokens = loaded.settings.model.max_output_tokens
         self.has_summarizer = summarizer is not None
         self._model, self._system_prompt, self._tools = model, system_prompt, tools
-        self.meter = self._meter_for(provider)
+        self.meter = self._meter_for(rules)
         self._ask, self._ask_async = asking(summarizer), asking_async(summarizer)
         self._summarizer_window = _window_of_summarizer(loaded)
         # Loaded before anything else is done, so that a stage which cannot be is an error here and not a silence later.
         self._stages = {name: load_stage(name) for name in self.settings.stages if name not in BUILT_IN}
 
-    def obey(self, provider: str) -> None:
-        """Measure requests by the rules of this provider from now on; "": the model's."""
-        if (provider or self.facts.provider) != self.meter.provider:
-            self.meter = self._meter_for(provider)
+    def obey(self, rules: str) -> None:
+        """Measure requests by these rules from now on; "": those of the model's provider."""
+        if of_a_program(rules or self.facts.provider) != self.meter.provider:
+            self.meter = self._meter_for(rules)
 
     def planning(
         self,
@@ -121,10 +122,10 @@ class Engine:
             said.append(f"{left}, so the last resort (truncate) hid or cut the oldest.")
         return tuple(said)
 
-    def _meter_for(self, provider: str) -> Meter:
+    def _meter_for(self, rules: str) -> Meter:
         return Meter(
             model=self._model,
-            provider=provider or self.facts.provider,
+            provider=of_a_program(rules or self.facts.provider),
             calibration=Calibration.unlearned(self.facts.provider, self._model, count_as=self.settings.count_as),
             system_prompt=self._system_prompt,
             tools=self._tools,

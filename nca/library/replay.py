@@ -210,7 +210,7 @@ class _Replaying:
                 self._compact()
                 used = meter.used(history)
         if self._watch is not None:
-            self._watch(head, repair(resolve(history), self._facts.provider))
+            self._watch(head, repair(resolve(history), self._meter.provider))
         # Between two compactions a request only grows at its end; over one, it begins alike as far as both do.
         cached = self._with_before if self._kept_prefix is None else self._kept_prefix
         self._with.add(head, used, min(cached, used), answer_tokens)
@@ -252,7 +252,7 @@ class _Replaying:
 
     def _prefix(self, view: View) -> int:
         """Tokens of the messages at the beginning that a request with this view shares with one of the current view."""
-        provider = self._facts.provider
+        provider = self._meter.provider
         earlier, now = (repair(resolve(self._history, one), provider) for one in (view, self._history.view))
         raw = self._meter.fixed_raw
         for one, other in zip(earlier, now, strict=False):

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import msgspec
 
 from nca.context.request import SIGNED_THOUGHTS
-from nca.context.rules.messages import with_media_beside_results, with_one_assistant
 from nca.errors import InvalidMessages
 from nca.messages import MediaPart, Message, Part, TextPart, ToolCall, clean_text
 from nca.shapes import shaped
@@ -217,7 +216,7 @@ class AnthropicMessages(shaped.ShapedMessages):
     """A list of Anthropic's messages, or an object with `messages` and where there is one `system`."""
 
     shape = "anthropic"
-    provider = "anthropic"
+    rules = "anthropic's blocks"
 
     def __init__(self, given: Any) -> None:
         super().__init__(given)
@@ -233,10 +232,6 @@ class AnthropicMessages(shaped.ShapedMessages):
             self._read_row(index, row, names)
         if not self._rows:
             raise InvalidMessages("messages: the list is empty; expected at least one message.")
-
-    def repair(self, messages: Sequence[Message], provider: str) -> list[Message]:
-        # Anthropic takes images inside of results, and answers that follow one another.
-        return shaped.repaired(messages, self.provider, without=(with_media_beside_results, with_one_assistant))
 
     def write(self, messages: Sequence[Message], known: Sequence[Message]) -> shaped.Written:
         origins, rows, places = shaped.Origins(known), list[_Row](), list[int]()

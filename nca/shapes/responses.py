@@ -11,11 +11,10 @@ from typing import Any
 
 import msgspec
 
-from nca.context.rules.messages import with_media_beside_results, with_one_assistant, with_system_first, with_user_first
 from nca.errors import InvalidMessages
 from nca.messages import MediaPart, Message, Part, TextPart, ToolCall, clean_text
 from nca.shapes import shaped
-from nca.wire import checked_text, is_note, kind_name, plain_json, shown_value, text_part
+from nca.wire import checked_text, is_note, kind_name, plain_json, refusal_part, shown_value, text_part
 
 ROLES = ("system", "developer", "user", "assistant")
 CALLS = ("function_call", "custom_tool_call")
@@ -43,7 +42,7 @@ class ResponsesItems(shaped.ShapedMessages):
     """A list of items, or an object with `input` and where there are some `instructions`."""
 
     shape = "responses"
-    provider = "openai"
+    rules = "responses"
     key = "input"
 
     def __init__(self, given: Any) -> None:
@@ -62,11 +61,6 @@ class ResponsesItems(shaped.ShapedMessages):
         self._read(items)
         if not items:
             raise InvalidMessages("input: the list is empty; expected at least one item.")
-
-    def repair(self, messages: Sequence[Message], provider: str) -> list[Message]:
-        # The items may begin with an answer, and a developer's message may be anywhere.
-        without = (with_media_beside_results, with_one_assistant, with_user_first, with_system_first)
-        return shaped.repaired(messages, self.provider, without=without)
 
     def write(self, messages: Sequence[Message], known: Sequence[Message]) -> shaped.Written:
         origins, rows, places = shaped.Origins(known), shaped.Rows(), list[int]()
@@ -184,7 +178,7 @@ def _part(part: Mapping[str, Any], place: str) -> Part:
     if kind in TEXTS:
         return text_part(part, place)
     if kind == "refusal":
-        return TextPart(checked_text(part.get("refusal"), f"{place}: refusal"))
+        return refusal_part(part, place)
     if kind in PICTURES:
         payload = plain_json(dict(part), place)
         return MediaPart(

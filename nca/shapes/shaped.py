@@ -8,16 +8,13 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 
-from nca.context.request import repair
-from nca.context.rules import REPAIRS
+from nca.context.request import of_a_program, repair
 from nca.context.rules.messages import NO_OUTPUT
-from nca.context.rules.steps import Repair
-from nca.context.validate import validate_request
 from nca.errors import InvalidMessages
 from nca.messages import AttachmentPart, MediaPart, Message, Part, TextPart, ToolCall
 from nca.wire import (
@@ -46,13 +43,13 @@ class ShapedMessages(ABC):
 
     shape      openai, anthropic or responses
     key        where an object holds the list
-    provider   whose rules a request of this shape follows; "" if several providers take it
+    rules      the rules that a request of this shape follows; "" if several providers take it: theirs
     messages   what was read; `known` below are the same messages, in the same order
     tools      the tool definitions that came along
     """
 
     shape: str
-    provider = ""
+    rules = ""
     key = "messages"
     messages: list[Message]
 
@@ -62,9 +59,9 @@ class ShapedMessages(ABC):
         tools = self._given.get("tools")
         self.tools: list[Any] = tools if isinstance(tools, list) else []
 
-    @abstractmethod
     def repair(self, messages: Sequence[Message], provider: str) -> list[Message]:
         """The messages so that the shape's provider takes them; if it has none, the one of this name."""
+        return repair(messages, of_a_program(self.rules or provider))
 
     @abstractmethod
     def write(self, messages: Sequence[Message], known: Sequence[Message]) -> Written:
@@ -106,18 +103,6 @@ def changed_calls(before: Message, after: Message) -> dict[str, ToolCall]:
     """The calls of a message that compaction changed, by their ids."""
     was = {call.id: call for call in before.tool_calls}
     return {call.id: call for call in after.tool_calls if call != was[call.id]}
-
-
-def repaired(messages: Sequence[Message], provider: str, *, without: Collection[Repair]) -> list[Message]:
-    """The messages as they are where the provider takes them, else repaired by all rules but those of `without`."""
-    rows = [message_to_dict(message) for message in messages]
-    current = list(messages)
-    if not validate_request(rows, provider):
-        return current
-    for rule in REPAIRS:
-        if rule not in without:
-            current = rule(current)
-    return current
 
 
 def objects(rows: Any, place: str) -> Rows:
@@ -196,9 +181,6 @@ class OpenAIMessages(ShapedMessages):
     def __init__(self, given: Any, *, may_be_empty: bool = False) -> None:
         super().__init__(given)
         self.messages = [] if may_be_empty and not self._list else messages_from_list(self._list)
-
-    def repair(self, messages: Sequence[Message], provider: str) -> list[Message]:
-        return repair(messages, provider)
 
     def write(self, messages: Sequence[Message], known: Sequence[Message]) -> Written:
         return Written([message_to_dict(message) for message in messages], list(range(len(messages))))

@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 
 import nca
 from nca.compat.presets import PRESETS
+from nca.context.calibration import Calibration
 from nca.context.history import History
 from nca.context.meter import Meter
+from nca.context.request import of_a_program
 from nca.messages import AttachmentPart, Entry, Message, TextPart
 from tests.context.logs import logs
 
@@ -158,7 +160,7 @@ def test_attachments_count_as_the_text_they_are_sent_as() -> None:
 @given(logs(), st.sampled_from(["", "openai", "anthropic", "mistral"]))
 def test_nca_is_the_engine_s_own_number(messages: list[Message], provider: str) -> None:
     history = History(Entry(seq, message) for seq, message in enumerate(messages, 1))
-    meter = Meter(provider=provider)
+    meter = Meter(provider=of_a_program(provider), calibration=Calibration.unlearned(provider))
     meter.look(history)
     assert PRESETS[""].request(messages, (), provider, "", 4.0) == meter.used(history)
 

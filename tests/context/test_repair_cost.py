@@ -8,14 +8,16 @@ from hypothesis import strategies as st
 
 from nca.context.history import History
 from nca.context.repair_cost import RepairCost, repair_cost_of
-from nca.context.request import resolve
+from nca.context.request import of_a_program, resolve
+from nca.context.rules import PROGRAM_REPAIRS
 from nca.context.view import Marker, Summary, Verbatim, View
 from nca.messages import Entry, Message
 from tests.context.logs import grow, logs
 from tests.context.samples import assistant, call, calling, result, some, step, user
 
 KINDS = ("step", "two", "late", "empty", "bad", "said", "plain", "nothing", "orphan")
-PROVIDERS = st.sampled_from(["", "openai", "anthropic", "mistral"])
+OF_A_PROGRAM = [of_a_program(name) for name in PROGRAM_REPAIRS]
+PROVIDERS = st.sampled_from(["", "openai", "anthropic", "mistral", *OF_A_PROGRAM])
 
 
 @some
@@ -46,7 +48,7 @@ def test_a_long_turn_with_faults_between_its_steps(kinds: list[str], provider: s
         assert counted.raw(history) == repair_cost_of(resolve(history), provider)
 
 
-@pytest.mark.parametrize("provider", ["openai", "anthropic", "mistral"])
+@pytest.mark.parametrize("provider", ["openai", "anthropic", "mistral", *OF_A_PROGRAM])
 def test_a_turn_that_begins_the_tail_stands_behind_what_is_shown_and_not_behind_what_is_hidden(provider: str) -> None:
     messages = [user(), *step("c1", "text"), assistant("Hidden.")]
     history, counted = History(Entry(seq, message) for seq, message in enumerate(messages, 1)), RepairCost(provider)

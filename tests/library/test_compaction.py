@@ -136,3 +136,38 @@ def test_a_stage_that_nobody_named_is_said() -> None:
         result = nca.compact(said, context_window=8_000, stages=stages)
         assert result.stages_used == ("truncate",)
         assert result.notices[0].startswith(says)
+
+
+TALK: list[dict[str, Any]] = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [*TALK[:1], {"role": "assistant", "content": None, "refusal": "I cannot help with that."}, *TALK[:1]],
+        [*TALK[:1], {"role": "assistant", "content": [{"type": "refusal", "refusal": "No."}]}, *TALK[:1]],
+        [*TALK[:1], {"role": "assistant", "content": None, "audio": {"id": "audio_abc"}}, *TALK[:1]],
+        [*TALK, {"role": "developer", "content": "The user has opened /billing."}, *TALK[:1]],
+        [{"role": "assistant", "content": "Welcome!"}, *TALK, TALK[1], {"role": "user", "content": ""}],
+    ],
+    ids=["refusal", "part", "audio", "late", "greeting"],
+)
+def test_what_the_provider_takes_comes_back_as_it_was(rows: list[dict[str, Any]]) -> None:
+    assert nca.validate_request(rows, "openai") == []
+    view = nca.ContextView(model="gpt-5")
+    first = view.fit(rows)
+    assert first.messages == nca.compact(rows, model="gpt-5").messages == rows
+    assert first.used_tokens == nca.estimate_messages_tokens(rows, provider="openai")
+    longer = [*rows, {"role": "system", "content": "Late."}, *TALK]
+    assert view.fit(longer).messages == longer
+    for_all = nca.compact(rows).messages
+    assert [nca.validate_request(for_all, provider) for provider in ("anthropic", "gemini", "mistral")] == [[], [], []]
+
+
+def test_a_refusal_is_the_models_text_in_a_record() -> None:
+    rows = _talk(60)
+    rows[2] = {"role": "assistant", "content": None, "refusal": "That I cannot do for you."}
+    view = nca.ContextView(model="gpt-5", context_window=4_000)
+    assert view.fit(rows).compacted
+    assert "That I cannot do for you." in view.recall(expand="3")
+    assert "cannot do" in view.recall(query="cannot do for you")

@@ -10,23 +10,27 @@ from functools import partial
 
 from nca.context.rules.calls import (
     pair_spans,
+    with_results_after_calls,
     with_results_in_order,
     with_unique_ids,
     with_valid_arguments,
     with_whole_pairs,
 )
 from nca.context.rules.messages import (
+    in_plain_words,
     with_assistant_after_tool,
     with_media_beside_results,
     with_one_assistant,
     with_system_first,
     with_user_first,
     without_empty,
+    without_nothing,
 )
 from nca.context.rules.steps import Repair, Spans, open_step_spans
 
 CUTS: tuple[Spans, ...] = (pair_spans, open_step_spans)
 REPAIRS: tuple[Repair, ...] = (
+    in_plain_words,
     with_media_beside_results,
     with_results_in_order,
     with_whole_pairs,
@@ -38,14 +42,52 @@ REPAIRS: tuple[Repair, ...] = (
     with_valid_arguments,
     with_unique_ids,
 )
-WHOLE_REPAIRS: tuple[Repair, ...] = (with_system_first, with_user_first, with_one_assistant, with_unique_ids)
+WHOLE_REPAIRS: tuple[Repair, ...] = (
+    in_plain_words,
+    with_system_first,
+    with_user_first,
+    with_one_assistant,
+    with_unique_ids,
+)
 """The repairs that look beyond a block: even regular messages (see `regular_spans`) may need them."""
-BLOCK_REPAIRS: tuple[Repair, ...] = (with_results_in_order, with_whole_pairs, without_empty, with_valid_arguments)
+BLOCK_REPAIRS: tuple[Repair, ...] = (with_results_after_calls, with_whole_pairs, without_empty, with_valid_arguments)
 """The repairs that look at nothing outside a block."""
-_MISTRAL: tuple[Repair, ...] = (with_assistant_after_tool, partial(with_unique_ids, exactly_nine=True))
+_MISTRAL: tuple[Repair, ...] = (with_assistant_after_tool, partial(with_unique_ids, form="nine"))
 PROVIDER_REPAIRS: Mapping[str, tuple[Repair, ...]] = {
     "": (with_assistant_after_tool,),
     "mistral": _MISTRAL,
     "codestral": _MISTRAL,
 }
 """Further repairs of single providers. Under "": those that every provider takes, while the provider is unknown."""
+_PAIRS: tuple[Repair, ...] = (with_results_after_calls, with_whole_pairs, with_results_after_calls)
+_OPENAI: tuple[Repair, ...] = (
+    *_PAIRS,
+    without_nothing,
+    with_valid_arguments,
+    partial(with_unique_ids, form="any"),
+)
+_FULL: tuple[Repair, ...] = (
+    *_PAIRS,
+    without_empty,
+    with_system_first,
+    with_valid_arguments,
+)
+_CHAT: tuple[Repair, ...] = (in_plain_words, with_media_beside_results)
+PROGRAM_REPAIRS: Mapping[str, tuple[Repair, ...]] = {
+    "openai": (with_media_beside_results, *_OPENAI),
+    "responses": _OPENAI,
+    "anthropic": (*_CHAT, *_FULL, with_user_first, with_unique_ids),
+    "anthropic's blocks": (*_FULL, with_user_first, with_unique_ids),
+    "gemini": (
+        *_CHAT,
+        with_results_in_order,
+        *_FULL,
+        with_results_in_order,
+        with_user_first,
+        with_one_assistant,
+        with_unique_ids,
+    ),
+    "mistral": (*_CHAT, *_FULL, *_MISTRAL),
+}
+"""The repairs of messages that a program keeps: what their provider would take stays as it is. By the provider's family
+(`nca.context.validate.FAMILIES`), or by the shape that one provider has for itself."""

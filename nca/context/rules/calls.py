@@ -6,10 +6,11 @@ one fails.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from string import ascii_letters, digits
+from typing import Literal
 
 import msgspec
 
@@ -18,6 +19,8 @@ from nca.messages import Message, ToolCall
 
 SAFE = frozenset(f"{ascii_letters}{digits}_-")
 """The characters that every provider takes in ids and names of tools."""
+Form = Literal["safe", "any", "nine"]
+"""The ids that are taken: those that every provider takes; any of a valid length, as OpenAI; Mistral's."""
 LONGEST_NAME, LONGEST_ID, NEW_CHARS, MISTRAL_CHARS = 64, 40, 24, 9
 RESULT_UNAVAILABLE = "[Tool result unavailable - conversation was compacted]"
 CALL_UNAVAILABLE = "[Tool call for {tool} - conversation was compacted]"
@@ -66,10 +69,21 @@ def _missing_result(call: ToolCall) -> Message:
 
 
 def with_results_in_order(messages: list[Message]) -> list[Message]:
-    """Results move up to their call; messages between come after them."""
+    """Results move up to their call, in the order of the calls; messages between come after them."""
+    return _moved(
+        messages, {step.position: [step.results[place] for place in sorted(step.results)] for step in steps(messages)}
+    )
+
+
+def with_results_after_calls(messages: list[Message]) -> list[Message]:
+    """Results move up to their call, in the order that they have; messages between come after them."""
+    return _moved(messages, {step.position: sorted(step.results.values()) for step in steps(messages)})
+
+
+def _moved(messages: list[Message], batches: Mapping[int, list[int]]) -> list[Message]:
+    """batches  by the position of each step: its results, in the order in which they should follow it"""
     order: list[int] = []
     moved: set[int] = set()
-    batches = {step.position: [step.results[place] for place in sorted(step.results)] for step in steps(messages)}
     if all(found == list(range(position + 1, position + 1 + len(found))) for position, found in batches.items()):
         return messages
     for position in range(len(messages)):
@@ -125,21 +139,18 @@ def _repaired(call: ToolCall) -> ToolCall:
     return msgspec.structs.replace(call, name=name, arguments=call.arguments if _is_object(call.arguments) else "{}")
 
 
-def with_unique_ids(messages: list[Message], *, exactly_nine: bool = False) -> list[Message]:
-    """Ids that occur twice or have another form are renamed. Every call must come directly before its results.
-
-    exactly_nine  Mistral's form
-    """
+def with_unique_ids(messages: list[Message], *, form: Form = "safe") -> list[Message]:
+    """Ids that occur twice or have another form are renamed. Every call must come directly before its results."""
     ids = [call.id for message in messages for call in message.tool_calls]
     # Most logs have nothing to rename, and all ids together are looked at in a tenth of the time.
-    if len(set(ids)) == len(ids) and _are_taken(ids, exactly_nine=exactly_nine):
+    if len(set(ids)) == len(ids) and _are_taken(ids, form):
         return messages
     used: set[str] = set()
     repaired: list[Message] = []
     waiting: list[tuple[str, str]] = []
     for message in messages:
         if message.tool_calls:
-            renamed = [(call.id, _renamed(call.id, used, exactly_nine=exactly_nine)) for call in message.tool_calls]
+            renamed = [(call.id, _renamed(call.id, used, form)) for call in message.tool_calls]
             waiting = list(renamed)
             calls = tuple(
                 msgspec.structs.replace(call, id=new)
@@ -158,19 +169,19 @@ def with_unique_ids(messages: list[Message], *, exactly_nine: bool = False) -> l
     return repaired
 
 
-def _are_taken(ids: Sequence[str], *, exactly_nine: bool = False) -> bool:
+def _are_taken(ids: Sequence[str], form: Form) -> bool:
     """Whether a provider takes these ids as they are."""
     lengths, text = set(map(len, ids)), "".join(ids)
-    if exactly_nine:
+    if form == "nine":
         return lengths <= {MISTRAL_CHARS} and text.isascii() and (text.isalnum() or not ids)
-    return 0 not in lengths and max(lengths, default=1) <= LONGEST_ID and SAFE.issuperset(text)
+    return 0 not in lengths and max(lengths, default=1) <= LONGEST_ID and (form == "any" or SAFE.issuperset(text))
 
 
-def _renamed(old: str, used: set[str], *, exactly_nine: bool) -> str:
+def _renamed(old: str, used: set[str], form: Form) -> str:
     """The same id if it fits and is free; else one derived from it: the same log gives the same bytes."""
     new, again = old, 0
-    chars = MISTRAL_CHARS if exactly_nine else NEW_CHARS
-    while not _are_taken([new], exactly_nine=exactly_nine) or new in used:
+    chars = MISTRAL_CHARS if form == "nine" else NEW_CHARS
+    while not _are_taken([new], form) or new in used:
         new = blake2b(f"{old}/{again}".encode("utf-8", "replace"), digest_size=16).hexdigest()[:chars]
         again += 1
     used.add(new)

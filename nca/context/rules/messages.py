@@ -10,6 +10,7 @@ from itertools import pairwise
 import msgspec
 
 from nca.messages import MediaPart, Message, Part, TextPart
+from nca.wire import content_text, part_to_wire
 
 BEGINNING = "[The conversation begins here]"
 INTERRUPTED = "[interrupted]"
@@ -47,6 +48,31 @@ def with_one_assistant(messages: list[Message]) -> list[Message]:
 
 def _runs_on(one: Message, two: Message) -> bool:
     return one.role == two.role == "assistant" and not one.tool_calls
+
+
+def in_plain_words(messages: list[Message]) -> list[Message]:
+    """What only OpenAI takes in an answer, as words for the others: a refusal, and what was spoken."""
+    if not any(message.role == "assistant" and _only_openai_takes(message) for message in messages):
+        return messages
+    return [
+        msgspec.structs.replace(
+            message,
+            content=content_text(message.content),
+            extra={key: value for key, value in message.extra.items() if key not in OPENAI_PARTS},
+        )
+        if message.role == "assistant" and _only_openai_takes(message)
+        else message
+        for message in messages
+    ]
+
+
+OPENAI_PARTS = ("refusal", "audio")
+
+
+def _only_openai_takes(message: Message) -> bool:
+    return isinstance(message.content, tuple) and any(
+        part_to_wire(part).get("type") in OPENAI_PARTS for part in message.content
+    )
 
 
 def with_assistant_after_tool(messages: list[Message]) -> list[Message]:
@@ -87,6 +113,13 @@ def is_full(message: Message) -> bool:
     if content is None:
         return bool(message.tool_calls)
     return bool(content) and all(not isinstance(part, TextPart) or part.text.strip() for part in content)
+
+
+def without_nothing(messages: list[Message]) -> list[Message]:
+    """Messages without any content are left out; an empty text is content."""
+    if all(message.content is not None or message.tool_calls for message in messages):
+        return messages
+    return [message for message in messages if message.content is not None or message.tool_calls]
 
 
 def _full_parts(message: Message) -> object:

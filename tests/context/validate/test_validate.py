@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
-from nca.context.request import repair
+from nca.context.request import of_a_program, repair
 from nca.context.validate import CHECKS, FAMILIES, validate_request
 from nca.errors import UsageError
 from nca.messages import Message
@@ -40,3 +40,14 @@ def test_a_repaired_log_is_valid_for_all_and_for_each_that_is_named(messages: li
         assert validate_request(for_all, provider) == []
         for_one = [message_to_dict(message) for message in repair(messages, provider)]
         assert validate_request(for_one, provider) == []
+
+
+@some
+@given(logs())
+def test_what_its_provider_takes_of_a_program_is_sent_as_it_is(messages: list[Message]) -> None:
+    rows = [message_to_dict(message) for message in messages]
+    for provider in (*CHECKS, *FAMILIES, "somebody"):
+        repaired = repair(messages, of_a_program(provider))
+        assert validate_request([message_to_dict(message) for message in repaired], provider) == []
+        if provider in ("openai", "azure", "somebody", "anthropic") and not validate_request(rows, provider):
+            assert repaired == messages
