@@ -20,7 +20,7 @@ from nca.context.history import History
 from nca.context.record.excerpt import excerpt
 from nca.context.record.said import said_in
 from nca.context.view import RECALL, Range, Summary, Verbatim, how_to_recall, is_in, merge_ranges, without_ranges
-from nca.errors import NcaError, SessionNotFound
+from nca.errors import NcaError, SessionNotFound, UsageError
 from nca.humanize import one_line
 from nca.messages import Entry, Message, ToolCall
 from nca.sessions import Hit, Session, Store
@@ -64,11 +64,16 @@ class Searched(Protocol):
 
 
 class Archive:
-    """The log for the `recall` tool and `Context.search`. It only reads. `memory` None: there are no notes."""
+    """The log for the `recall` tool and `Context.search`. It only reads.
 
-    def __init__(self, state: Searched, memory: Memory | None = None) -> None:
+    memory    None: there are no notes
+    sees_all  whether it reads the other sessions of the store too
+    """
+
+    def __init__(self, state: Searched, memory: Memory | None = None, *, sees_all: bool = True) -> None:
         self._state = state
         self._memory = memory
+        self.sees_all = sees_all
 
     def room_tokens(self) -> int:
         """The size of one answer: the recalls of a step share one part of the budget."""
@@ -79,7 +84,7 @@ class Archive:
 
     def recall(self, question: str, scope: str, limit: int, chars: int) -> Recalled:
         """Answers that are not in view. Raises ValueError for an unknown scope, StoreError."""
-        if scope in ("session", "all"):
+        if scope == "session" or (scope == "all" and self.sees_all):
             where: Scope = "all" if scope == "all" else "session"
             aside = self._state.history.view.aside
             found = self.search(question, scope=where, limit=limit + _SPARE, chars=chars, aside=aside)
@@ -100,12 +105,19 @@ class Archive:
         chars: int = SNIPPET_CHARS,
         aside: Sequence[Range] = (),
     ) -> list[Hit]:
-        """The best answers, best first, notes last. Any text is a question. Raises StoreError.
+        """The best answers, best first, notes last. Any text is a question.
+
+        Raises StoreError, and UsageError where other sessions are not to be seen.
 
         aside  messages of this session that are not looked at
         """
         if scope == "session":
             found = self._state.session.search(question, limit, chars=chars, aside=aside)
+        elif not self.sees_all:
+            raise UsageError(
+                "scope: this conversation sees its own session only; valid: session.",
+                advice="Open it with sees_all_sessions=True, or search the store (nca.Store.search).",
+            )
         else:
             own = self._state.session.info.id
             hits = self._state.store.search(question, limit, chars=chars)
@@ -133,6 +145,8 @@ class Archive:
         first, last = sorted((int(match[2]), int(match[3] or match[2])))
         if match[1] is None or self._state.session.info.id.startswith(match[1]):
             return _messages(self._state.session, first, last, self._state.history.view.aside)
+        if not self.sees_all:
+            return ""
         try:
             with self._state.store.open_session(match[1], read_only=True) as session:
                 return _messages(session, first, last)
@@ -144,7 +158,8 @@ class Archive:
         if seq := turn_in(scope):
             first, last = self._turn_of(seq)
             return lines_of_turn(entry for entry in entries[first - 1 : last] if not is_in(entry.seq, aside))
-        return listed((entry for entry in entries if not is_in(entry.seq, aside)), scope)
+        scopes = SCOPES if self.sees_all else [one for one in SCOPES if one != "all"]
+        return listed((entry for entry in entries if not is_in(entry.seq, aside)), scope, scopes)
 
     def _hit(self, seq: int, text: str, chars: int) -> Hit:
         entry = self._state.history.entries[seq - 1]
@@ -284,8 +299,8 @@ Listed = tuple[int, str]
 """A message's number and what is listed of it."""
 
 
-def listed(entries: Iterable[Entry], scope: str) -> list[Listed]:
-    """The log's items of this scope, oldest first. Raises ValueError for an unknown scope."""
+def listed(entries: Iterable[Entry], scope: str, scopes: Sequence[str] = SCOPES) -> list[Listed]:
+    """The log's items of this scope, oldest first. Raises ValueError, which names `scopes`, for an unknown scope."""
     match scope:
         case "messages":
             said = ((entry.seq, said_in(entry.message)) for entry in entries)
@@ -299,7 +314,7 @@ def listed(entries: Iterable[Entry], scope: str) -> list[Listed]:
     if "/" in scope or "." in scope:
         return list(_uses_of(entries, scope))
     raise ValueError(
-        f"no such scope: {one_line(scope, 60)!r}; the scopes are {', '.join(SCOPES)}, turn 12, or a file's path"
+        f"no such scope: {one_line(scope, 60)!r}; the scopes are {', '.join(scopes)}, turn 12, or a file's path"
     )
 
 

@@ -51,12 +51,13 @@ def assemble(
     *,
     toolbox: Toolbox | None,
     prepares: bool,
+    sees_all: bool,
     editor: Editor | None = None,
 ) -> ConversationParts:
     """All parts of one conversation, from the arguments of Conversation.open. Raises ConfigError as it does."""
     state = SessionState(store, session, loaded, model.facts)
     memory = Memory(state, directory)
-    archive = Archive(state, memory)
+    archive = Archive(state, memory, sees_all=sees_all)
     redactor = Redactor(secrets_of(state.settings))
     prompts = ProjectPrompts(directory, redactor, tools=toolbox.names if toolbox else None, env=loaded.env)
     prompt = prompts.of(state.settings, state.facts)

@@ -275,7 +275,8 @@ class Context:
     def search(self, question: str, *, scope: Scope = "session", limit: int = 10) -> list[Hit]:
         """Search the whole log for a question, best first, compacted away or not; notes come last.
 
-        Any text is a question; `scope="all"` looks into every session of the store. Raises StoreError.
+        Any text is a question; `scope="all"` looks into every session of the store. Raises StoreError, and UsageError
+        if this conversation sees its own session only.
         """
         return self.archive.search(question, scope=scope, limit=limit)
 

@@ -87,6 +87,7 @@ class Conversation:
         listener: Listener | None = None,
         toolbox: Toolbox | None = None,
         prepares: bool = False,
+        sees_all_sessions: bool = False,
         read_only: bool = False,
         kind: Kind = "chat",
         notified: set[str] | None = None,
@@ -98,6 +99,8 @@ class Conversation:
         toolbox    None: nca's own tools
         prepares   prepare compactions in the background after a turn, for programs in which a person reads and types
                    between the turns (`context.idle_threshold`)
+        sees_all_sessions  the model's recall may search and read all sessions of the store, as in the chat, where they
+                   are one person's
         read_only  open `session` while another process may write it; changing it raises StoreError
         kind       what makes a new session; an older one that is continued in a chat becomes a chat
         notified   `notified` of the conversation before, in the same chat
@@ -128,6 +131,7 @@ class Conversation:
                 listeners.emit,
                 toolbox=toolbox,
                 prepares=prepares and not read_only,
+                sees_all=sees_all_sessions,
                 editor=editor,
             )
             notified = set() if notified is None else notified

@@ -280,6 +280,7 @@ async def open_conversation(
             session=session,
             listener=listener,
             prepares=prepares,
+            sees_all_sessions=True,
             read_only=read_only,
             kind=kind,
             person=person,

@@ -213,6 +213,7 @@ class SessionSwitcher:
             session=session,
             listener=self._output.on_event,
             prepares=True,
+            sees_all_sessions=True,
             read_only=read_only,
             notified=before.notified,
             person=self._reader,

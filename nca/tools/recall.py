@@ -50,6 +50,11 @@ class Recalled:
 class Archive(Protocol):
     """The searched log. All methods raise NcaError if the store fails."""
 
+    @property
+    def sees_all(self) -> bool:
+        """Whether other sessions are searched and read too, if asked for."""
+        ...
+
     def room_tokens(self) -> int:
         """The size of one answer now."""
         ...
@@ -72,6 +77,14 @@ class Recall(TypedTool):
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        found = super().parameters
+        if not self._archive.sees_all:
+            scope = found["properties"]["scope"]
+            scope["description"] = scope["description"].replace(" all,", "")
+        return found
 
     async def call(
         self,
@@ -116,7 +129,7 @@ class Recall(TypedTool):
             named = _named(found.in_view) if found.in_view else ""
             other = f" [{named}]" if named else ""
             if is_search:
-                wider = "" if scope == "all" else ' or scope="all",'
+                wider = ' or scope="all",' if scope != "all" and self._archive.sees_all else ""
                 other += f" Other words, in the language in which it was said,{wider} may find it."
             if not named:
                 return ToolOutcome(f"Nothing was found.{other}", summary="nothing found")

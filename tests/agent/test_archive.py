@@ -33,9 +33,8 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 def opened(store: Store, directory: Path, replies: list[ScriptedReply] | None = None) -> Conversation:
-    return Conversation.open(
-        defaults(), store=store, model=ScriptedModel(replies or [], facts=FACTS), directory=directory
-    )
+    model = ScriptedModel(replies or [], facts=FACTS)
+    return Conversation.open(defaults(), store=store, model=model, directory=directory, sees_all_sessions=True)
 
 
 async def test_what_was_cleared_is_found_by_the_model(store: Store, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -13,7 +14,7 @@ import pytest
 
 import nca
 from nca.events import ErrorRaised, Event, Failure, TextDelta
-from nca.messages import Message, Usage
+from nca.messages import Message, ToolCall, Usage
 from nca.models.client import Reply
 from nca.testing.scripted import ScriptedModel, ScriptedReply
 
@@ -145,3 +146,31 @@ async def test_closing_ends_the_turn_and_keeps_what_there_is(closers: int, tmp_p
         assert (asked.text, answer.is_interrupted) == ("One", True)
         assert long.startswith(answer.text)
         assert answer.text == finished.text != ""
+
+
+@pytest.mark.parametrize("sees_all", [False, True])
+async def test_a_programs_conversation_recalls_its_own_session_only(sees_all: bool, tmp_path: Path) -> None:
+    """A service keeps its persons' sessions in one store, and each could read those of the others."""
+    loaded = nca.load_settings(project=tmp_path, env={})
+    with nca.Store.open(tmp_path / "talk.db") as store:
+        ann = nca.Conversation.open(loaded, store=store, model=ScriptedModel(["Noted."]), directory=tmp_path)
+        await ann.send("The zebra sleeps in the harbour.")
+        ann_id = ann.session.info.id
+        await ann.close()
+        asked = [{"query": "zebra", "scope": "all"}, {"expand": f"{ann_id}:1"}, {"query": "zebra"}, {"query": "all"}]
+        calls = [ToolCall(f"c{n}", "recall", json.dumps(one)) for n, one in enumerate(asked)]
+        model = ScriptedModel([Message("assistant", None, tuple(calls)), "Done."])
+        bob = nca.Conversation.open(loaded, store=store, model=model, directory=tmp_path, sees_all_sessions=sees_all)
+        await bob.send("What is there?")
+        results = [entry.message.text for entry in bob.session.log.entries() if entry.message.role == "tool"]
+        assert ["harbour" in one for one in results] == [sees_all, sees_all, False, False]
+        (definition,) = (one["function"] for one in bob.context.next_request().tools if "recall" in str(one)[:60])
+        for said in (*results[2:], json.dumps(definition)):
+            assert (" all," in said or '"all"' in said) == sees_all
+        if sees_all:
+            assert bob.context.search("zebra", scope="all")
+        else:
+            assert "no such scope: 'all'; the scopes are session, messages" in results[0]
+            with pytest.raises(nca.UsageError, match="sees its own session only"):
+                bob.context.search("zebra", scope="all")
+        await bob.close()

@@ -99,6 +99,7 @@ async def main(script: dict[str, Any]) -> int:
             directory=directory,
             listener=output.on_event,
             prepares=script.get("prepares", False),
+            sees_all_sessions=True,
             person=reader,
         )
         for line in script.get("banner", ()):

@@ -132,6 +132,7 @@ def a_stage(
             model=ScriptedModel(replies, facts=facts),
             directory=directory,
             listener=output.on_event,
+            sees_all_sessions=True,
             person=reader,
         )
         yield Stage(ChatApp(conversation, output, reader, Interrupts(), models=models), answers, asides)
