@@ -15,7 +15,8 @@ from nca.agent.window import Window
 from nca.config.tables import Injection
 from nca.context.admission import file_token_budget
 from nca.context.budget import Measurement
-from nca.context.fit import too_large
+from nca.context.draft import Draft
+from nca.context.fit import beside_newest, too_large
 from nca.context.plan import is_answered
 from nca.context.reminders import Reminders, shown_injections, with_reminders
 from nca.context.tokens import message_tokens
@@ -204,8 +205,10 @@ class UserInput:
         if is_waiting and not self._waiting:
             return
         tokens = self.window.meter.scaled(message_tokens(message))
-        if self.window.context.fit == "refuse" and tokens > measured.budget.budget_tokens:
-            raise too_large(tokens, measured.budget)
+        if self.window.context.fit == "refuse":
+            beside = beside_newest(Draft(history, self.window.meter))
+            if tokens + beside > measured.budget.budget_tokens:
+                raise too_large(tokens, beside, measured.budget)
         cut = (CUT_SHORT,) if last is not None and last.message.is_interrupted else ()
         self.window.append(with_reminders(message, (*cut, *self._due_reminders(measured))))
         self.forget_waiting()

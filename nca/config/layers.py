@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from nca.config.claude_permissions import held_rules
 from nca.config.claude_settings import ALLOW, claude_documents
 from nca.config.document import Document, KeyPath, leaves, read_document, shown_name, shown_path
-from nca.config.loaded import LoadedSettings, Pattern, defaults, merged_notes, profiled
+from nca.config.loaded import LoadedSettings, Pattern, defaults, merged_notes, profiled, provider_in
 from nca.config.overrides import (
     Layer,
     Override,
@@ -91,6 +91,7 @@ def load(
         draft = _Draft(user_path, start)
         for file in (*own, *files):
             draft.add_file(file)
+        draft.address_of = provider_in(name) if (name := draft.base["model.name"].value) else ""
         draft.add(_environment(env, draft.notes), Layer.ENVIRONMENT)
         draft.add([_flag(name, raw) for name, raw in flags.items() if raw is not None], Layer.FLAG)
         return draft
@@ -111,7 +112,8 @@ def load(
     held = held_rules(project, home, said, projects_allow=may_act, own_allow=uses_own)
     notes = merged_notes((), [*draft.notes, *untrusted, *said])
     base, patterns = MappingProxyType(draft.base), tuple(draft.patterns)
-    return LoadedSettings(base, patterns, "", notes, held, env=env, named_file=user_path if user_file else None)
+    named = user_path if user_file else None
+    return LoadedSettings(base, patterns, "", notes, held, env=env, named_file=named, address_of=draft.address_of)
 
 
 def _of_project(
@@ -157,6 +159,7 @@ class _Draft:
         self.base: dict[str, SettingValue] = dict(start)
         self.patterns: list[Pattern] = []
         self.notes: list[str] = []
+        self.address_of = ""
 
     def add(self, overrides: list[Override], layer: Layer) -> None:
         self.notes += apply_overrides(overrides, self.base, layer)

@@ -64,6 +64,8 @@ class LoadedSettings:
     """The environment that they were loaded from, which leads to the person's own files."""
     named_file: Path | None = None
     """The file that replaces the person's."""
+    address_of: str = ""
+    """The provider of the model that the files name: an address in a file is that provider's. "": any model's."""
     effective: Mapping[str, SettingValue] = field(init=False)
     settings: Settings = field(init=False)
 
@@ -74,8 +76,16 @@ class LoadedSettings:
                 effective |= {
                     key: setting for key, setting in pattern.values.items() if self.base[key].layer < setting.layer
                 }
+        if self._is_elsewhere(effective["model.api_base"]):
+            effective["model.api_base"] = _default("model.api_base")
         object.__setattr__(self, "effective", MappingProxyType(effective))
         object.__setattr__(self, "settings", _build(Settings, "", self._with_held(effective)))
+
+    def _is_elsewhere(self, address: SettingValue) -> bool:
+        """Whether an address is another provider's than the model's, who would get a key that is not its own."""
+        model = self.model or self.base["model.name"].value
+        is_of_file = address.layer in (Layer.USER, Layer.PROJECT)
+        return is_of_file and bool(self.address_of) and "/" in model and provider_in(model) != self.address_of
 
     def _with_held(self, values: Mapping[str, SettingValue]) -> Mapping[str, SettingValue]:
         if not self.held:
@@ -194,6 +204,11 @@ class LoadedSettings:
     def for_model(self, name: str) -> LoadedSettings:
         """The settings for this model, with matching pattern tables of the files."""
         return replace(self, model=name)
+
+
+def provider_in(model: str) -> str:
+    """The provider that a model's name begins with; openai's, as at an endpoint of one's own, if it has none."""
+    return model.lower().partition("/")[0] if "/" in model else "openai"
 
 
 def defaults() -> LoadedSettings:

@@ -62,8 +62,7 @@ def make_room_beside_newest(draft: Draft, limit_tokens: int) -> bool:
     block = next((block for block in draft.blocks() if seq in block.seqs), None) if seq else None
     if seq is None or block is None:
         return False
-    others_raw = sum(part.raw for part in draft.blocks() if part.is_locked and not part.is_unseen and part is not block)
-    left = limit_tokens - draft.meter.total(draft.meter.fixed_raw + others_raw)
+    left = limit_tokens - beside_newest(draft)
     size = draft.history.run_tokens(seq, seq)
     if draft.meter.scaled(size) <= left:
         return False
@@ -75,16 +74,25 @@ def make_room_beside_newest(draft: Draft, limit_tokens: int) -> bool:
     return True
 
 
+def beside_newest(draft: Draft) -> int:
+    """Tokens that stay beside the person's newest message, whichever it is: system prompt, tools and pins."""
+    seq = draft.newest_user
+    stay = (part.raw for part in draft.blocks() if part.is_locked and not part.is_unseen and seq not in part.seqs)
+    return draft.meter.total(draft.meter.fixed_raw + sum(stay))
+
+
 def refuse_newest(draft: Draft, budget: Budget) -> ContextDoesNotFit:
     """The error for a newest message that is larger than the window, if nobody has said that it may be cut."""
     seq = draft.newest_user or draft.history.head
-    return too_large(draft.meter.scaled(draft.history.run_tokens(seq, seq)), budget)
+    return too_large(draft.meter.scaled(draft.history.run_tokens(seq, seq)), beside_newest(draft), budget)
 
 
-def too_large(tokens: int, budget: Budget) -> ContextDoesNotFit:
-    """The same for a message of this many tokens."""
+def too_large(tokens: int, beside: int, budget: Budget) -> ContextDoesNotFit:
+    """The same for a message of this many tokens, beside so many that stay."""
+    # A message that is too large by itself is not explained by what stays.
+    stays = f"; the system prompt, the tools and pins take {beside:,}" if tokens <= budget.budget_tokens else ""
     return ContextDoesNotFit(
-        f"The message has {tokens:,} tokens, and the budget is {budget.budget_tokens:,} (window"
+        f"The message has {tokens:,} tokens{stays}, and the budget is {budget.budget_tokens:,} (window"
         f" {budget.window_tokens:,}, of which {budget.reserve_tokens:,} are kept for the answer).",
         advice='Shorten it, use a model with a larger window, or let it be cut: --fit cut, fit="cut", context.fit.',
         used_tokens=tokens,

@@ -168,6 +168,34 @@ def test_a_message_larger_than_the_window_is_refused_unless_it_may_be_cut(provid
     assert re.search(r"kept 1 of 1 of your messages, the newest one cut\)", cut.stderr)
 
 
+def test_a_message_that_has_no_room_beside_what_stays_is_refused_before_it_is_stored(
+    provider: Provider, tmp_path: Path
+) -> None:
+    """It was stored, a compaction failed, and the next run with -c sent it."""
+    provider.script = lambda _: "Read."
+    done = run(provider, tmp_path, "Sum it up:", "--context-window", "8192", stdin="a line of it\n" * 900)
+    assert (done.returncode, done.stdout, provider.requests) == (4, "", [])
+    found = re.search(
+        r"has ([\d,]+) tokens; the system prompt, the tools and pins take ([\d,]+), and .*? is ([\d,]+)", done.stderr
+    )
+    assert found
+    message, beside, budget = (int(number.replace(",", "")) for number in found.groups())
+    assert message < budget < message + beside
+    assert "Compact" not in done.stderr
+    with Store.open(tmp_path / "nca" / "data" / "sessions.db") as store:
+        assert store.list() == []
+
+
+def test_one_long_line_is_cut_and_not_left_out(provider: Provider, tmp_path: Path) -> None:
+    provider.script = lambda _: "Read."
+    piped = json.dumps([{"id": number, "name": f"item {number}"} for number in range(20_000)])
+    done = run(provider, tmp_path, "Which one?", "--fit", "cut", "--context-window", "8192", stdin=piped)
+    assert done.returncode == 0, done.stderr
+    sent = provider.requests[-1]["messages"][-1]["content"]
+    assert '{"id": 0, "name": "item 0"}' in sent
+    assert '"item 19999"}]' in sent
+
+
 def test_ndjson_is_every_event_in_order(provider: Provider, tmp_path: Path) -> None:
     (tmp_path / "AGENTS.md").write_text("Be short.\n")
     done = run(provider, tmp_path, "Hello", "--stream", "ndjson", "--context-window", "4000")

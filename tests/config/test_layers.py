@@ -234,6 +234,20 @@ def test_tables_for_a_model_stand_between_files_and_environment(places: Places) 
     assert opus.for_model("anthropic/sonnet").value("context.max_turns") == 10
 
 
+def test_an_address_in_a_file_is_that_of_the_provider_whose_model_the_file_names(places: Places) -> None:
+    """A fallback of another provider went there too, with a key that was not for it."""
+    address = "http://127.0.0.1:9/v1"
+    places.user_file.write_text(f"[model]\nname = 'openai/local'\napi_base = '{address}'\n")
+    loaded = places.load()
+    found = {name: loaded.for_model(name).settings.model.api_base for name in ("", "openai/b", "local", "anthropic/c")}
+    assert found == {"": address, "openai/b": address, "local": address, "anthropic/c": ""}
+    assert places.load(flags={"model.name": "anthropic/c"}).settings.model.api_base == ""
+    here = places.load({"NCA_MODEL__API_BASE": address}, flags={"model.name": "anthropic/c"})
+    assert here.settings.model.api_base == address, "what is named for this start is meant"
+    places.user_file.write_text(f"[model]\napi_base = '{address}'\n")
+    assert places.load().for_model("anthropic/c").settings.model.api_base == address, "the file names no provider"
+
+
 def test_with_value_never_changes_the_original(places: Places) -> None:
     loaded = places.load()
     before = loaded.settings

@@ -88,9 +88,12 @@ def excerpt(text: str, tokens: int, style: Style = RESULT) -> str:
 
 
 def _both_halves(text: str) -> str:
-    """A long text without the lines in its middle."""
-    begin, end = text[: SCANNED_CHARS // 2], text[-SCANNED_CHARS // 2 :]
-    return "\n".join((begin.rpartition("\n")[0] or begin, GAP, end.partition("\n")[2] or end))
+    """A long text without the lines in its middle; of a line that is most of a half, a part stays."""
+    half = SCANNED_CHARS // 2
+    begin, end = text[:half], text[-half:]
+    lines = begin.rpartition("\n")[0], end.partition("\n")[2]
+    begin, end = (whole if 2 * len(whole) >= half else part for whole, part in zip(lines, (begin, end), strict=True))
+    return "\n".join((begin, GAP, end))
 
 
 def is_list(text: str) -> bool:
