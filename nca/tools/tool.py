@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol
 
 from nca.context.admission import LeftOut
-from nca.humanize import unambiguous
+from nca.humanize import kind_name, unambiguous
 from nca.messages import MediaPart
 from nca.tools.schema import Signature
 
@@ -120,6 +120,15 @@ def reason_of(error: BaseException) -> str:
     return str(error) or type(error).__name__
 
 
+def outcome_of(name: str, returned: Any) -> ToolOutcome:
+    """What a tool returned; text is an outcome's. Raises ToolError for anything else."""
+    outcome = ToolOutcome(returned) if isinstance(returned, str) else returned
+    if not isinstance(outcome, ToolOutcome) or not isinstance(outcome.text, str):
+        found = kind_name(outcome.text) if isinstance(outcome, ToolOutcome) else kind_name(outcome)
+        raise ToolError(f"{name} returned {found}; a tool returns text or a ToolOutcome with text")
+    return outcome
+
+
 class Tool(Protocol):
     """A tool that the model can call. `parameters` is a JSON schema of type object."""
 
@@ -135,8 +144,9 @@ class Tool(Protocol):
     @property
     def permission(self) -> Permission: ...
 
-    async def run(self, arguments: dict[str, Any]) -> ToolOutcome:
-        """Run with the arguments from the model. An exception becomes an error of one line for the model."""
+    async def run(self, arguments: dict[str, Any]) -> ToolOutcome | str:
+        """Run with the arguments from the model. An exception becomes an error of one line for the model, and text is
+        the outcome's."""
         ...
 
     def summarize(self, arguments: dict[str, Any]) -> str:
@@ -157,7 +167,7 @@ class TypedTool:
 
     name: ClassVar[str]
     permission: ClassVar[Permission]
-    call: Callable[..., Awaitable[ToolOutcome]]
+    call: Callable[..., Awaitable[ToolOutcome | str]]
 
     @cached_property
     def _signature(self) -> Signature:
@@ -180,7 +190,7 @@ class TypedTool:
         return {"name": self.name, "description": about, "parameters": {**parameters, "properties": kept}}
 
     async def run(self, arguments: dict[str, Any]) -> ToolOutcome:
-        return await self.call(**self.read(arguments))
+        return outcome_of(self.name, await self.call(**self.read(arguments)))
 
     def read(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """The arguments for `call`. Raises ValueError; its text tells the model what is valid."""

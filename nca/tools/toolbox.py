@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from nca.context.admission import Limits
+from nca.errors import NcaError
 from nca.file_history import Recorder
 from nca.humanize import one_line
 from nca.messages import ToolCall, clean_text
@@ -30,7 +31,17 @@ from nca.tools.shell.jobs import Jobs
 from nca.tools.shell.runner import CommandRunner
 from nca.tools.shell.tool import JobTool, Shell
 from nca.tools.skills import Skill, SkillFile
-from nca.tools.tool import Approval, Editor, Permission, Tool, ToolError, ToolOutcome, TypedTool, reason_of
+from nca.tools.tool import (
+    Approval,
+    Editor,
+    Permission,
+    Tool,
+    ToolError,
+    ToolOutcome,
+    TypedTool,
+    outcome_of,
+    reason_of,
+)
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 """The tool names that OpenAI, Anthropic and Gemini all accept."""
@@ -135,18 +146,15 @@ class Toolbox:
             return _one_line(f"{call.name} {call.arguments}")
 
     async def run(self, call: ToolCall) -> ToolOutcome:
-        """Run one call. Raises nothing but CancelledError."""
+        """Run one call. Raises nothing but CancelledError. A tool may return text in place of an outcome."""
         tool = self._tools.get(call.name)
         if tool is None:
             known = ", ".join(self._tools) or "none"
             return failed(ToolError(f"there is no tool {call.name!r}; the tools are: {known}"))
         try:
-            outcome = await tool.run(_parse(call.arguments))
-        except Exception as error:  # noqa: BLE001  a tool may be anyone's code: its failure is for the model to read
+            return _cleaned(outcome_of(call.name, await tool.run(_parse(call.arguments))))
+        except (Exception, SystemExit) as error:  # noqa: BLE001  anyone's code: its failure is for the model to read
             return failed(error)
-        summary = outcome.summary or ("failed" if outcome.is_error else _size_of(outcome.text))
-        text, diff, printed = clean_text(outcome.text), clean_text(outcome.diff), clean_text(outcome.printed)
-        return replace(outcome, text=text, summary=_one_line(summary), diff=diff, printed=printed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,14 +242,22 @@ def _parse(arguments: str) -> dict[str, Any]:
     return value
 
 
-def failed(error: Exception) -> ToolOutcome:
+def _cleaned(outcome: ToolOutcome) -> ToolOutcome:
+    summary = outcome.summary or ("failed" if outcome.is_error else _size_of(outcome.text))
+    text, diff, printed = clean_text(outcome.text), clean_text(outcome.diff), clean_text(outcome.printed)
+    return replace(outcome, text=text, summary=_one_line(summary), diff=diff, printed=printed)
+
+
+def failed(error: BaseException) -> ToolOutcome:
     """The result of a call that raised this."""
     shown = _in_one_line(error)
     return ToolOutcome(shown.for_model(), is_error=True, summary=str(shown), asks_to_read=shown.asks_to_read)
 
 
-def _in_one_line(error: Exception) -> ToolError:
-    line = _one_line(reason_of(error))
+def _in_one_line(error: BaseException) -> ToolError:
+    """The message; with the kind of the error, if that may say little alone, as with `KeyError: 'boom'`."""
+    says_all = isinstance(error, ToolError | ValueError | OSError | NcaError) or not str(error)
+    line = _one_line(reason_of(error) if says_all else f"{type(error).__name__}: {error}")
     if not isinstance(error, ToolError):
         return ToolError(line)
     return ToolError(line, clean_text(error.excerpt), asks_to_read=error.asks_to_read)

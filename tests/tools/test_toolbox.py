@@ -122,19 +122,50 @@ def test_a_small_window_is_offered_the_tools_that_others_cannot_stand_in_for(tmp
         (OSError(28, "No space left on device", "x"), "No space left on device: x"),
         (ValueError("two\nlines"), "two lines"),
         (KeyError(), "KeyError"),
-        (RecursionError("deep"), "deep"),
+        (KeyError("boom"), "KeyError: 'boom'"),
+        (RecursionError("deep"), "RecursionError: deep"),
+        (SystemExit(2), "SystemExit: 2"),
         (StoreError("locked", advice="Wait."), "locked. Wait."),
         (UnicodeDecodeError("utf-8", b"\xff", 0, 1, "bad"), "'utf-8' codec"),
         (ValueError("\ud800" + "x" * 500), "\ufffdxxx"),
-        (ExceptionGroup("several", [ValueError("x")]), "several"),
+        (ExceptionGroup("several", [ValueError("x")]), "ExceptionGroup: several"),
     ],
 )
-async def test_whatever_a_tool_raises_is_one_line(error: Exception, text: str) -> None:
+async def test_whatever_a_tool_raises_is_one_line(error: BaseException, text: str) -> None:
     outcome = await Toolbox([Raises(error)]).run(call("raises", {}))
     assert outcome.is_error
     assert outcome.text.startswith(f"Error: {text}")
     assert "\n" not in outcome.text
     assert len(outcome.text) < 250
+
+
+class Returns(Raises):
+    """A tool that returns what it was made with."""
+
+    name: ClassVar[str] = "returns"
+
+    def __init__(self, returned: Any) -> None:
+        self._returned = returned
+
+    async def call(self, why: Annotated[str, "Anything."] = "") -> ToolOutcome:
+        """Return."""
+        return self._returned  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize(
+    ("returned", "text", "is_error"),
+    [
+        ("22 degrees", "22 degrees", False),
+        ("", "", False),
+        (None, "Error: returns returned nothing; a tool returns text or a ToolOutcome", True),
+        ({"a": 1}, "Error: returns returned an object;", True),
+        (ToolOutcome(None), "Error: returns returned nothing;", True),  # type: ignore[arg-type]
+        (ToolOutcome("x", summary=5), "Error: ", True),  # type: ignore[arg-type]
+    ],
+)
+async def test_whatever_a_tool_returns_is_an_outcome(returned: Any, text: str, is_error: bool) -> None:
+    outcome = await Toolbox([Returns(returned)]).run(call("returns", {}))
+    assert (outcome.text.startswith(text), outcome.is_error) == (True, is_error)
 
 
 async def test_cancellation_passes_through() -> None:
