@@ -6,12 +6,20 @@ With the file before, a diff determines the file after: every character that can
 from __future__ import annotations
 
 import difflib
+import os
 import re
+import shutil
+import subprocess
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
+from pathlib import Path
 
+from nca.errors import StoreError
+from nca.file_history.disk import state_of
 from nca.humanize import unambiguous
 from nca.sessions.file_record import Change, FileState
 
@@ -26,6 +34,11 @@ _BESIDE = "\0"
 """No visible text holds it."""
 _FIRST_LINE = re.compile(r"(?<= [-+])\d+")
 """In the header of a hunk: the number of its first line, before and after."""
+_LABELS = "now", "as the session left it", "earlier"
+"""The labels at the marks of a conflict."""
+_MERGE_SECONDS = 10.0
+_MOST_CONFLICTS = 127
+"""`git merge-file` exits with the number of conflicts, up to this; above it has failed."""
 _BARE_RETURN = re.compile(r"\r(?!\n|\Z)")
 
 
@@ -79,10 +92,10 @@ class FileChange:
 
 
 def net_changes(journal: Iterable[Change], read: Read) -> tuple[FileChange, ...]:
-    """The net change of each file or link, by path; without folders and files that are as they were."""
+    """The net change of each file or link, by path, without what others did; no folders, and none that are the same."""
     return tuple(
-        FileChange(path, changes[0].before, changes[-1].after, any(one.is_mixed for one in changes), read)
-        for path, changes in _differing(journal)
+        FileChange(path, before, changes[-1].after, any(one.is_mixed for one in changes), reads)
+        for path, before, changes, reads in _differing(journal, read)
     )
 
 
@@ -93,11 +106,11 @@ def unchanged(*, has_records: bool) -> str:
     return "This session changed no file that is recorded."
 
 
-def last_made(journal: Iterable[Change]) -> list[tuple[int, str, str]]:
+def last_made(journal: Iterable[Change], read: Read) -> list[tuple[int, str, str]]:
     """Each path with a net change, whether it is changed or deleted, and the newest message after which it became so,
     rewinds aside."""
     found = []
-    for path, changes in _differing(journal):
+    for path, _, changes, _ in _differing(journal, read):
         made = [one for one in changes if one.rewind is None]
         standing = [one for one in made if one.after.is_same(changes[-1].after)]
         what = "deleted" if changes[-1].after.kind == "absent" else "changed"
@@ -105,13 +118,77 @@ def last_made(journal: Iterable[Change]) -> list[tuple[int, str, str]]:
     return found
 
 
-def _differing(journal: Iterable[Change]) -> Iterator[tuple[str, list[Change]]]:
+def _differing(journal: Iterable[Change], read: Read) -> Iterator[tuple[str, FileState, list[Change], Read]]:
     by_path = groupby(sorted(journal, key=lambda one: (one.path, one.number)), key=lambda one: one.path)
     for path, group in by_path:
         changes = list(group)
-        before, after = changes[0].before, changes[-1].after
+        before, reads = without_session(changes, read)
+        after = changes[-1].after
         if not before.is_same(after) and {before.kind, after.kind} - {"folder", "absent"}:
-            yield path, changes
+            yield path, before, changes, reads
+
+
+def without_session(changes: Sequence[Change], read: Read) -> tuple[FileState, Read]:
+    """What the path would hold without the session: its first state with what others changed since, as far as that can
+    be merged."""
+    texts: dict[FileState, bytes] = {}
+
+    def reads(state: FileState) -> bytes:
+        return texts[state] if state in texts else read(state)
+
+    now = before = changes[0].before
+    at = {now: before}
+    for one in changes:
+        theirs = before
+        if not one.before.is_same(now) and (found := _merged_or_none((one.before, now, before), reads)) is not None:
+            text, conflicts = found
+            theirs = state_of(text, one.before.mode if before.mode == now.mode else before.mode, len(text))
+            texts[theirs] = text
+            before = before if conflicts else theirs
+        at[one.before], now = before, one.after
+        if one.rewind is not None:
+            before = at.get(now, theirs)
+        at[now] = before
+    return before, reads
+
+
+def _merged_or_none(states: tuple[FileState, FileState, FileState], read: Read) -> tuple[bytes, int] | None:
+    """As `merged`; None also for a content that cannot be read."""
+    with suppress(StoreError):
+        return merged(states, read)
+    return None
+
+
+def merged(states: tuple[FileState, FileState, FileState], read: Read) -> tuple[bytes, int] | None:
+    """git's merge of three states of a file (_LABELS), and the conflicts.
+
+    None for what is no text, without git, or if it fails. Raises StoreError.
+    """
+    git = shutil.which("git")
+    if git is None or any(one.kind != "file" or one.why for one in states):
+        return None
+    contents = [read(one) for one in states]
+    if any(b"\0" in content for content in contents):
+        return None
+    with tempfile.TemporaryDirectory(prefix="nca-merge-") as folder:
+        paths = [Path(folder) / name for name in ("now", "base", "then")]
+        for path, content in zip(paths, contents, strict=True):
+            path.write_bytes(content)
+        labels = [part for label in _LABELS for part in ("-L", label)]
+        try:
+            done = subprocess.run(  # noqa: S603  no part of it is anybody's text
+                [git, "merge-file", "-p", "-q", *labels, *paths],
+                cwd=folder,
+                # The person's repository and settings have no part in it.
+                env={"PATH": os.environ.get("PATH", ""), "GIT_CONFIG_NOSYSTEM": "1", "HOME": folder},
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=_MERGE_SECONDS,
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired):
+            return None
+    return (done.stdout, done.returncode) if 0 <= done.returncode <= _MOST_CONFLICTS else None
 
 
 def unified(before: str | None, after: str | None, name: str) -> str:

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
-import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 
 from nca.errors import UsageError
-from nca.file_history.changes import FileChange, last_made, net_changes
+from nca.file_history.changes import FileChange, last_made, merged, net_changes
 from nca.file_history.disk import look, state_of
 from nca.file_history.plan import EVERYTHING_CERTAIN, Choice, PlannedChange, RewindPlan, Rewound, obstacles, plan_rewind
 from nca.file_history.recording import Recording
@@ -23,11 +18,6 @@ from nca.sessions.file_record import Change
 
 REWIND = "rewind"
 """The actor of changes that a rewind makes."""
-_LABELS = "now", "as the session left it", "earlier"
-"""The labels at the marks of a conflict."""
-_MERGE_SECONDS = 10.0
-_MOST_CONFLICTS = 127
-"""`git merge-file` exits with the number of conflicts, up to this; above it has failed."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +48,8 @@ class FileHistory(Scope):
 
         Raises StoreError.
         """
-        return last_made(one for one in self.record.changes() if one.is_done) if self.is_recorded else []
+        done = (one for one in self.record.changes() if one.is_done)
+        return last_made(done, self.record.content) if self.is_recorded else []
 
     def recorded_paths(self) -> set[str]:
         """All paths that have changed, if for a while. Raises StoreError."""
@@ -119,14 +110,9 @@ class FileHistory(Scope):
 
         Merged as git does. None if that cannot be told: no text, no git, or too large. Raises StoreError.
         """
-        if {one.before.kind, one.base.kind, one.after.kind} != {"file"}:
-            return None
-        read, most_bytes = self.record.content, self.limits().max_file_bytes
-        contents = [one.read(one.before), read(one.base), read(one.after)]
-        if any(b"\0" in content for content in contents) or (merged := _merged(contents)) is None:
-            return None
-        text, conflicts = merged
-        if len(text) > most_bytes:
+        most_bytes = self.limits().max_file_bytes
+        found = merged((one.before, one.base, one.without), one.read)
+        if found is None or len(text := found[0]) > most_bytes:
             return None
         after = state_of(text, one.before.mode, most_bytes)
         return replace(
@@ -135,7 +121,7 @@ class FileHistory(Scope):
             reason="",
             is_merged=True,
             read=lambda state: text if state.is_same(after) else one.read(state),
-        ), conflicts
+        ), found[1]
 
     def _apply(self, plan: RewindPlan, chat: str, then: Callable[[int], None], watch: Watch) -> RewindOutcome:
         root = self.root
@@ -216,29 +202,3 @@ class FileHistory(Scope):
 
 def _sorted(files: Iterable[PlannedChange]) -> tuple[PlannedChange, ...]:
     return tuple(sorted(files, key=lambda one: one.path))
-
-
-def _merged(contents: Sequence[bytes]) -> tuple[bytes, int] | None:
-    """git's merge of three texts (_LABELS), and the conflicts; None without git, or if it fails."""
-    git = shutil.which("git")
-    if git is None:
-        return None
-    with tempfile.TemporaryDirectory(prefix="nca-merge-") as folder:
-        paths = [Path(folder) / name for name in ("now", "base", "then")]
-        for path, content in zip(paths, contents, strict=True):
-            path.write_bytes(content)
-        labels = [part for label in _LABELS for part in ("-L", label)]
-        try:
-            done = subprocess.run(  # noqa: S603  no part of it is anybody's text
-                [git, "merge-file", "-p", "-q", *labels, *paths],
-                cwd=folder,
-                # The person's repository and settings have no part in it.
-                env={"PATH": os.environ.get("PATH", ""), "GIT_CONFIG_NOSYSTEM": "1", "HOME": folder},
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                timeout=_MERGE_SECONDS,
-                check=False,
-            )
-        except (OSError, subprocess.TimeoutExpired):
-            return None
-    return (done.stdout, done.returncode) if 0 <= done.returncode <= _MOST_CONFLICTS else None

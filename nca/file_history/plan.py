@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from nca.errors import StoreDamaged
-from nca.file_history.changes import FileChange, Read
+from nca.file_history.changes import FileChange, Read, without_session
 from nca.file_history.disk import has_other_names, look, nearest_folder
 from nca.safe_files import open_folder
 from nca.sessions.file_record import ABSENT, BACKGROUND, RWX, Change, FileState
@@ -33,12 +33,14 @@ class PlannedChange(FileChange):
     reason      why it is left as it is, or ""
     is_unnamed  nca cannot tell who made the change: a command that does not mention the file ran meanwhile
     base        what the session left there last
+    without     what would be there without the session, as far as that can be merged
     is_merged   `after` is a merge with a later change by somebody else: not stored yet
     """
 
     reason: str = ""
     is_unnamed: bool = False
     base: FileState = ABSENT
+    without: FileState = ABSENT
     is_merged: bool = False
 
     @property
@@ -139,11 +141,13 @@ def plan_rewind(root: Path, journal: Sequence[Change], read: Read, most_bytes: i
             continue
         target = _settable(then, now)
         is_mixed = any(one.is_mixed for one in changes)
-        reads = read if now.is_same(changes[-1].after) else _reading(now, content, read)
+        without, reads = without_session(changes, read)
+        if not now.is_same(changes[-1].after):
+            reads = _reading(now, content, reads)
         kind, reason = _verdict(root, now, target, changes)
         if not now.is_same(target):
             is_unnamed = any(one.is_unnamed for one in changes)
-            planned = PlannedChange(path, now, target, is_mixed, reads, reason, is_unnamed, changes[-1].after)
+            planned = PlannedChange(path, now, target, is_mixed, reads, reason, is_unnamed, changes[-1].after, without)
             found.setdefault(kind, []).append(planned)
         if kind in ("restored", "folders") and (bits := then.missing(target.mode)):
             found.setdefault("unset", []).append(PlannedChange(path, now, then, is_mixed, reads, bits))

@@ -72,6 +72,29 @@ def test_what_was_taken_back_has_not_changed(room: Room) -> None:
     assert room.history.last_changes() == []
 
 
+def test_what_a_person_made_of_a_file_is_no_change_of_the_session(room: Room) -> None:
+    def net() -> list[str]:
+        found = room.history.changed_since(0)
+        return [line for one in found for line in one.diff().split("\n")[2:] if line[:1] in "+-"]
+
+    (room.root / "a").write_text("1\n2\n3\n4\n5\n6\n")
+    room.edit("a", "one\n2\n3\n4\n5\n6\n")
+    (room.root / "a").write_text("one\n2\n3\n4\n5\n6\nmine\n")
+    room.edit("a", "one\n2\n3\nfour\n5\n6\nmine\n")
+    assert net() == ["-1", "+one", "-4", "+four"]
+    (room.root / "a").write_text("one\n2\n3\nfour\n5\n6\nmine\nmore\n")
+    back = {}
+    for seq, left in ((2, ["-1", "+one"]), (1, [])):
+        (merge, conflicts) = room.history.merged(room.history.plan(seq).left[0]) or pytest.fail("no merge")
+        assert conflicts == 0
+        back[seq] = room.history.apply(room.history.plan(seq), Choice(merges=(merge,))).id
+        assert (net(), [path for _, path, _ in room.history.last_changes()]) == (left, ["a"] if left else [])
+    assert room.texts() == {"a": "1\n2\n3\n4\n5\n6\nmine\nmore\n"}
+    room.history.apply(room.history.plan_back(back[1]))
+    room.history.apply(room.history.plan_back(back[2]))
+    assert net() == ["-1", "+one", "-4", "+four"]
+
+
 def test_what_changes_after_the_plan_is_left(room: Room) -> None:
     room.edit("a", "nca")
     plan = room.history.plan(0)

@@ -446,8 +446,10 @@ async def test_what_somebody_made_of_a_file_since_can_be_merged(tmp_path: Path) 
             "a": "".join([*lines[:-1], "mine\n"]),
             "b": "<<<<<<< now\nmine\n=======\none\n>>>>>>> earlier\n",
         }
+        assert "are as they were before this session" in await stage.command("/changes")
         await stage.command("/redo")
         assert files(tmp_path) == before
+        assert "a.txt  +1 −1\n" in await stage.command("/changes")
 
 
 def _read(name: str) -> ToolCall:
