@@ -42,6 +42,7 @@ def list_sessions(
 ) -> None:
     """List sessions, most recently used first."""
     with open_session_store(read_only=True, of_team=team) as store:
+        everything = everything or as_json  # a program would take the last ones for all
         infos = _archived(store) if archived else store.list(None if everything else _LISTED + 1)
         whose = store.whose([info.id for info in infos])
     shown = infos if everything else infos[:_LISTED]

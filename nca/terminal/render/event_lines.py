@@ -139,10 +139,9 @@ def tool_finished_line(started: str, event: events.ToolFinished, *, in_words: bo
     outcome = one_line(event.summary, TOOL_CHARS)
     took = duration(event.seconds) if event.seconds >= 1 else ""
     what = started or one_line(event.name, TOOL_CHARS)
-    named = what.rpartition(" ")[2]
-    if event.is_error and len(named) > 1 and outcome.endswith(f" {named}"):
+    if event.is_error:
         # The path is already before the arrow.
-        outcome = outcome.removesuffix(f" {named}").removesuffix(":")
+        outcome = outcome.removesuffix(f": {what.rpartition(' ')[2]}")
     if in_words:
         return ", ".join(part for part in (what, outcome, took) if part)
     return f"{what}{f' → {outcome}' if outcome else ''}{f' · {took}' if took else ''}"

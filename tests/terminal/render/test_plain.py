@@ -269,3 +269,19 @@ def test_a_sign_of_life_says_what_is_done_now() -> None:
         *("Writing a call, 40 characters: $ make", "Writing a call, 12 lines: $ make all", "$ make all", "Thinking"),
         *("Writing a call, 40 characters: $ ls", "Thinking", "Thinking"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("started", "summary", "line"),
+    [
+        (
+            "$ git push",
+            "not allowed by your rule shell git push",
+            "$ git push, not allowed by your rule shell git push",
+        ),
+        ("read nowhere.py", "no such file: nowhere.py", "read nowhere.py, no such file"),
+    ],
+)
+def test_a_rule_is_named_whole_and_a_path_once(started: str, summary: str, line: str) -> None:
+    event = ToolFinished("1", "tool", is_error=True, summary=summary, seconds=0.1)
+    assert event_lines.tool_finished_line(started, event, in_words=True) == line
