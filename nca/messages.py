@@ -21,6 +21,10 @@ Role = Literal["system", "user", "assistant", "tool"]
 _IMPLIED: dict[Role, Source] = {"system": "nca", "user": "foreign", "assistant": "model", "tool": "tool"}
 
 
+NAME_CHARS = 80
+_NAMED_BY = ("filename", "title", "url", "file_url", "image_url")
+
+
 class TextPart(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="text"):
     """Text. `extra` holds a provider's own keys of the part, such as cache_control.
 
@@ -53,6 +57,14 @@ class MediaPart(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="me
 
     kind: Literal["image", "document", "audio"]
     payload: dict[str, Any]
+
+    @property
+    def name(self) -> str:
+        """The file's name, its title, or the end of its address; "" if the part has none."""
+        inside = [self.payload, *(value for value in self.payload.values() if isinstance(value, dict))]
+        named = (one.get(key) for key in _NAMED_BY for one in inside)
+        found = next((one for one in named if isinstance(one, str) and one and not one.startswith("data:")), "")
+        return " ".join(found.partition("?")[0].rstrip("/").rpartition("/")[2].split())[:NAME_CHARS]
 
 
 Part = TextPart | AttachmentPart | MediaPart
@@ -130,6 +142,24 @@ class Message(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
                 is_own = bool(part.source)
                 found.append(Span(part.text, part.source or implied))
         return tuple(found)
+
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """A mark such as `[image: plan.png]` for each picture, document or clip."""
+        found: list[str] = []
+        before = ""
+        for part in self.content if isinstance(self.content, tuple) else ():
+            if isinstance(part, MediaPart):
+                name = part.name or before
+                found.append(f"[{part.kind}: {name}]" if name else f"[{part.kind}]")
+            is_name = isinstance(part, TextPart) and part.source == "nca" and len(part.text) <= NAME_CHARS
+            before = part.text.strip("[]") if is_name and isinstance(part, TextPart) else ""
+        return tuple(found)
+
+    @property
+    def told(self) -> str:
+        """Its text and its marks: what a record, a list and a search have of it."""
+        return "\n".join(filter(None, (self.text, *self.marks))) if isinstance(self.content, tuple) else self.text
 
     @property
     def attachments(self) -> tuple[AttachmentPart, ...]:

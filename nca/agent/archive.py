@@ -272,7 +272,7 @@ def _messages(session: Session, first: int, last: int, aside: Sequence[Range] = 
         if not is_aside and is_in(entry.seq, aside):
             continue
         # Recall's own answers are not searchable, but they can be read again.
-        text = session.searchable_text(entry.seq) or entry.message.text
+        text = session.searchable_text(entry.seq) or entry.message.told
         if text and first != last:
             text = f"[{entry.seq}]\n{text}"
         parts.append(text)
@@ -304,7 +304,8 @@ def listed(entries: Iterable[Entry], scope: str, scopes: Sequence[str] = SCOPES)
     match scope:
         case "messages":
             said = ((entry.seq, said_in(entry.message)) for entry in entries)
-            return [(seq, one.typed.strip()) for seq, one in said if one is not None and one.typed.strip()]
+            told = ((seq, "\n".join((one.typed.strip(), *one.marks)).strip()) for seq, one in said if one is not None)
+            return [(seq, text) for seq, text in told if text]
         case "answers":
             return [(entry.seq, text) for entry in entries if (text := _answer(entry))]
         case "errors":
@@ -329,7 +330,7 @@ def lines_of_turn(entries: Iterable[Entry]) -> list[Listed]:
     found = []
     for entry in entries:
         calls = "; ".join(_call_line(call) for call in entry.message.tool_calls)
-        text = " ".join(entry.message.text.split())
+        text = " ".join(entry.message.told.split())
         if text or calls:
             found.append((entry.seq, " → ".join(part for part in (text, calls) if part)))
     return found
@@ -337,7 +338,7 @@ def lines_of_turn(entries: Iterable[Entry]) -> list[Listed]:
 
 def _answer(entry: Entry) -> str:
     message = entry.message
-    return message.text.strip() if message.role == "assistant" and not message.tool_calls else ""
+    return message.told.strip() if message.role == "assistant" and not message.tool_calls else ""
 
 
 def _errors(entries: Iterable[Entry]) -> list[Listed]:

@@ -80,20 +80,20 @@ def _answers_in(text: str, history: History) -> dict[str, tuple[int, int]]:
 
 def _texts(history: History, view: View) -> Iterator[str]:
     for message in resolve(history, view):
-        yield message.text
+        yield message.told
         yield from (part.text for part in message.attachments)
         yield from (call.arguments for call in message.tool_calls)
 
 
 def _words(history: History) -> Iterator[list[str]]:
-    """The typed and the pasted text of each message of the person."""
+    """The typed and the pasted text of each message of the person, and the marks of its pictures."""
     past = Past.of(history)
     oldest = islice(past.forwards(), OLDEST_COUNTED if history.head > MOST_COUNTED else 0)
     newest = islice(past.backwards(), MOST_COUNTED)
     for entry in {entry.seq: entry for entry in chain(newest, oldest)}.values():
         said = past.said(entry.message)
         if said is not None:
-            parts = [said.typed, *(text for source, text in said.beside if source == "pasted")]
+            parts = [said.typed, *(text for source, text in said.beside if source == "pasted"), *said.marks]
             if words := [_squeezed(part) for part in parts if part.strip()]:
                 yield words
 

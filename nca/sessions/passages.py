@@ -81,9 +81,10 @@ def plain_text(message: Message, outputs: Path | None = None) -> str:
     if message.role == "tool" and message.name == RECALL:
         return ""
     content = _content(message, outputs)
-    if not message.tool_calls and not message.reasoning:
+    marks = message.marks
+    if not message.tool_calls and not message.reasoning and not marks:
         return clean_text(content)
-    parts = [content]
+    parts = [content, *marks]
     parts += [f"{call.name} {_arguments(call.arguments)}" for call in message.tool_calls if call.name != RECALL]
     parts.append(message.reasoning)
     return clean_text("\n".join(part for part in parts if part))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from nca.context import media
 from nca.context.media import MOST_IMAGE_TOKENS, PAGE_TOKENS, image_tokens, media_tokens
 from nca.images import image_part
-from nca.messages import MediaPart
+from nca.messages import MediaPart, Message, TextPart
 from nca.vocabulary import count
 from tests.context.samples import some
 
@@ -98,3 +98,25 @@ def test_a_clip_counts_its_seconds() -> None:
     assert media_tokens(clip(b"ID3" + b"\0" * 39_997)) == 320
     assert media_tokens(clip(header[:20])) >= 1
     assert media_tokens(MediaPart("audio", {})) == 1
+
+
+@pytest.mark.parametrize(
+    ("payload", "name"),
+    [
+        ({}, ""),
+        ({"image_url": {"url": "data:image/png;base64,AAAA"}}, ""),
+        ({"image_url": "https://example.org/a/plan.png?x=1"}, "plan.png"),
+        ({"source": {"type": "url", "url": "https://example.org/plan.png/"}}, "plan.png"),
+        ({"title": "The\nplan", "source": {"type": "base64", "data": "AAAA"}}, "The plan"),
+        ({"file": {"filename": "plan.pdf", "file_data": "data:application/pdf;base64,AAAA"}}, "plan.pdf"),
+        ({"file_url": 3, "image_url": ["x"]}, ""),
+    ],
+)
+def test_a_file_has_the_name_that_its_part_gives(payload: dict[str, Any], name: str) -> None:
+    assert MediaPart("image", payload).name == name
+
+
+def test_a_picture_of_the_chat_has_the_name_before_it() -> None:
+    part = image_part(png(2, 2), "image/png")
+    parts = (TextPart("Look.", source="typed"), TextPart("[a.png]", source="nca"), part, part)
+    assert Message("user", parts).told == "Look.\n[image: a.png]\n[image]"

@@ -171,3 +171,33 @@ def test_a_refusal_is_the_models_text_in_a_record() -> None:
     assert view.fit(rows).compacted
     assert "That I cannot do for you." in view.recall(expand="3")
     assert "cannot do" in view.recall(query="cannot do for you")
+
+
+PLAN = {"type": "image_url", "image_url": {"url": "https://x.example/plan.png?size=1"}}
+CONTRACT = {"type": "file", "file": {"filename": "contract.pdf", "file_data": "data:application/pdf;base64,AAAA"}}
+
+
+def test_pictures_that_a_compaction_leaves_out_are_said() -> None:
+    call = {"id": "s", "type": "function", "function": {"name": "screenshot", "arguments": "{}"}}
+    rows: list[dict[str, Any]] = [
+        {"role": "user", "content": [{"type": "text", "text": "The floor plan."}, PLAN]},
+        {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}]},
+        {
+            "role": "user",
+            "content": [CONTRACT, {"type": "input_audio", "input_audio": {"data": "AA", "format": "wav"}}],
+        },
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "s", "content": [{"type": "text", "text": "shot"}, PLAN]},
+        {"role": "assistant", "content": None, "audio": {"id": "audio_abc"}},
+        *_talk(40)[1:],
+    ]
+    view = nca.ContextView(model="gpt-5", context_window=8_000)
+    record = view.fit(rows).messages[0]["content"]
+    marks = {"1": "[image: plan.png]", "2": "[image]", "3": "[document: contract.pdf]", "5": "[image: plan.png]"}
+    for number, mark in {**marks, "6": "[audio]"}.items():
+        assert mark in view.recall(expand=number)
+    for number, mark in marks.items():
+        line = record.partition(f"- ({int(number) - (number == '5')}) ")[2].partition("- (")[0]
+        assert mark in line
+    said = nca.compact(rows, model="gpt-5", context_window=8_000).kept["words"]
+    assert said == (43, 43)

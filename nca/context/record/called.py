@@ -118,7 +118,7 @@ def long_arguments(call: ToolCall) -> str:
 
 def came_of(called: Called, tokens: int) -> str:
     """A call's result, in a line: for a JSON object those whole fields that are not in the call."""
-    text = called.result.text.strip() if called.result is not None else ""
+    text = called.result.told.strip() if called.result is not None else ""
     given = arguments_of(called.call)
     new = [said for key, value, said in _fields(text) if given.get(key) != value]
     return whole_parts(new, CHARS_PER_TOKEN * tokens) if new else on_one_line(excerpt(text, tokens)) or "nothing"

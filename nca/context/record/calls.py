@@ -115,7 +115,7 @@ def call_text(called: Called, tokens: int = LEVELS[0], chars: int = ASKED_CHARS,
     what, came = asked(called.call, chars, has_content=bool(content)), "no result yet"
     if called.result is not None:
         is_line = tokens <= LEVELS[0]
-        came = came_of(called, tokens) if is_line else excerpt(called.result.text.strip(), tokens) or "nothing"
+        came = came_of(called, tokens) if is_line else excerpt(called.result.told.strip(), tokens) or "nothing"
         came = f"failed: {came}" if called.has_failed and not is_headed else came
     return f"{what}{' ' * bool(content)}{content}{CAME}{came}"
 
@@ -130,7 +130,7 @@ def _subject(past: Past, called: Called) -> Subject:
 
 
 def _size(called: Called) -> int:
-    result = called.result.text if called.result is not None else ""
+    result = called.result.told if called.result is not None else ""
     return max(text_tokens(result), text_tokens(long_arguments(called.call)), 1)
 
 

@@ -232,7 +232,7 @@ class Past:
 
     def _answers(self) -> Iterator[Answer]:
         newest: dict[str, int] = {}
-        said = ((entry.seq, entry.message.text.strip(), None) for entry in self.near() if is_answer(entry.message))
+        said = ((entry.seq, entry.message.told.strip(), None) for entry in self.near() if is_answer(entry.message))
         recorded = ((one.seq, one.text, one) for one in self.record_lines(Section.ANSWERS))
         for seq, text, line in chain(said, recorded):
             parts = {
@@ -292,4 +292,4 @@ def is_record(message: Message) -> bool:
 
 
 def is_answer(message: Message) -> bool:
-    return message.role == "assistant" and not message.tool_calls and bool(message.text.strip())
+    return message.role == "assistant" and not message.tool_calls and bool(message.told.strip())

@@ -32,7 +32,7 @@ _SENTENCE = re.compile(rf"(?:\d{{1,2}}[.)]\s+)?[^\W\d_].*[{STOPS}{PAUSES}{UNSPAC
 
 
 TYPED, BESIDE = "typed", "beside"
-"""The name of a message's line: whether the person typed any of it."""
+"""The name of a message's line: whether the person typed any of it, or showed something."""
 
 
 class AttachedFile(NamedTuple):
@@ -52,17 +52,20 @@ class AttachedFile(NamedTuple):
 
 
 class Said(NamedTuple):
-    """A message of the person: the typed text, and the parts that came with it, named by their source."""
+    """A message of the person: the typed text, the parts that came with it, named by their source, and marks of
+    pictures."""
 
     typed: str
     beside: tuple[tuple[str, str], ...] = ()
     files: tuple[AttachedFile, ...] = ()
+    marks: tuple[str, ...] = ()
 
     def form(self, tokens: int) -> str:
         parts = [excerpt(self.typed.strip(), tokens, WORDS)]
         room = int(BESIDE_SHARE * (min(tokens, BESIDE_TOKENS) + max(0, tokens - MEDIUM_TOKENS)))
         parts += [_beside(source, text, room) for source, text in self.beside]
         parts += [file.form(room if tokens > SHORT_TOKENS else 0) for file in self.files]
+        parts += self.marks
         return "\n".join(part for part in parts if part)
 
     @property
@@ -75,7 +78,9 @@ class Said(NamedTuple):
         return max(text_tokens(self.typed), *longer, least)
 
     def subject(self, seq: int) -> Subject:
-        return Subject((TYPED if self.typed.strip() else BESIDE, seq), seq, self.form, self.size, own=(seq,))
+        return Subject(
+            (TYPED if self.typed.strip() or self.marks else BESIDE, seq), seq, self.form, self.size, own=(seq,)
+        )
 
 
 def said_in(message: Message, prompts: Collection[str] = ()) -> Said | None:
@@ -103,7 +108,8 @@ def said_in(message: Message, prompts: Collection[str] = ()) -> Said | None:
     attached = [part for part in message.attachments if part.source == "attached"]
     beside += [(f"{part.source}: {part.path}", part.text) for part in message.attachments if part not in attached]
     files = tuple(AttachedFile(part.path, part.text) for part in attached)
-    return Said("".join(typed), tuple(beside), files) if beside or files or "".join(typed).strip() else None
+    said = Said("".join(typed), tuple(beside), files, message.marks)
+    return said if beside or files or said.marks or said.typed.strip() else None
 
 
 def _beside(source: str, text: str, tokens: int) -> str:
