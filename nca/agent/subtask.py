@@ -147,13 +147,13 @@ class _Task:
     def _hear(self, event: events.Event) -> None:
         """Pass on to the conversation's listeners: the calls, one line each, and what a person should know."""
         match event:
-            case events.ToolStarted() | events.ToolFinished():
+            case events.ToolStarted():
                 self._emit(msgspec.structs.replace(event, summary=f"task: {event.summary}"))
             case events.Notice(message):
                 self._emit(events.Notice(f"task: {message}"))
             case events.ContextCompaction(phase="completed" | "failed" | "insufficient"):
                 self._emit(events.Notice(f"task: {event.message}"))
-            case events.RetryScheduled() | events.ToolOutput():
+            case events.ToolFinished() | events.RetryScheduled() | events.ToolOutput():
                 self._emit(event)
             case _:
                 pass

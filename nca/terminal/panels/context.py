@@ -58,9 +58,11 @@ def context_panel(
 
     records  the session's compactions
     is_all   show everything, however long it gets
-    has_bars  as of `picture`
+    has_bars  as of `picture`; else the sections are below each other too
     collapsible  the number of a message to suggest; "": no suggestion
     """
+    # Columns of text side by side cannot be read aloud.
+    width = width if has_bars else min(width, TWO_COLUMNS_FROM - 1)
     done = in_effect(records)
     most = LISTED if is_all else SHOWN
     lines, sections = list(_lines(stats, done, most)), list(_sections(stats, _section_width(width), most))

@@ -197,7 +197,8 @@ class ApprovalPanel:
         """The call, and the first part of its command or diff."""
         asked = self._asked
         verb = {"write": "change a file", "execute": "run something", "read": "read"}[asked.needs]
-        parts: list[RenderableType] = [Text(f"{one_line(asked.name)} wants to {verb}:", style="bold")]
+        who = f"{'task: ' if is_nested(asked.call_id) else ''}{one_line(asked.name)}"
+        parts: list[RenderableType] = [Text(f"{who} wants to {verb}:", style="bold")]
         if asked.path:
             parts.append(_Folded([(Text(marked(_from_here(asked.path)), style="accent"), INDENT)]))
         parts.append(self.more())

@@ -277,10 +277,8 @@ class Draw:
         started = self._running.end(event.call_id)
         is_change = bool(event.diff) and event.call_id not in self._asked
         self._asked.discard(event.call_id)
-        # A task's own calls show in the status line only; its changes are printed.
-        if is_change or not calls.is_nested(event.call_id):
-            mark, style = ("✗", "failure") if event.is_error else ("•", "quiet")
-            self._line(f"{mark} {event_lines.tool_finished_line(started, event)}", style, section="tools")
+        mark, style = ("✗", "failure") if event.is_error else ("•", "quiet")
+        self._line(f"{mark} {event_lines.tool_finished_line(started, event)}", style, section="tools")
         if is_change:
             self.screen.print(*diff_lines(event.diff, DIFF_LINES, "(/show has more)"))
         if event.printed and not calls.is_nested(event.call_id):

@@ -16,7 +16,7 @@ from nca import events
 from nca.errors import sentence
 from nca.humanize import duration
 from nca.terminal.render import event_lines
-from nca.terminal.render.calls import RunningCalls, is_nested
+from nca.terminal.render.calls import RunningCalls
 from nca.terminal.render.layout import WordWrap, without_dots, wrapped
 from nca.terminal.render.output import ANSWER_LINES, BELL, Notifier, RecentCalls, lines_above
 from nca.terminal.render.sanitize import StreamSanitizer, one_line, to_terminal
@@ -132,10 +132,8 @@ class PlainDraw:
 
     def _on_tool_finished(self, event: events.ToolFinished) -> None:
         self._end_answer()
-        started = self._running.end(event.call_id)
-        if not is_nested(event.call_id) or event.diff:
-            label = "Tool failed" if event.is_error else "Tool"
-            self._aside(f"{label}: {event_lines.tool_finished_line(started, event, in_words=True)}")
+        label, started = "Tool failed" if event.is_error else "Tool", self._running.end(event.call_id)
+        self._aside(f"{label}: {event_lines.tool_finished_line(started, event, in_words=True)}")
 
     def show(self, answer: RenderableType | str) -> None:
         self._end_answer()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from pathlib import Path
 
@@ -189,3 +190,10 @@ def test_nothing_in_it_reaches_the_terminal_as_a_code() -> None:
     evil = "\x1b]52;c;ZXZpbA==\x07\x1b[2J\u202egpj.exe\r"
     call = ApprovalAsked("c", evil, "write", evil, path=evil, command=evil, diff="+" + evil, warning=evil)
     assert not set("\x1b\x07\u202e\r") & set("\n".join(rows(call)))
+
+
+def test_the_question_about_a_call_of_a_task_says_so() -> None:
+    console = plain_console({"COLUMNS": "80"})
+    console.print(ApprovalPanel(ApprovalAsked("task-0a1b2c3d/1", "shell", "execute", "$ rm x", command="rm x")).first())
+    assert isinstance(console.file, io.StringIO)
+    assert console.file.getvalue().startswith("task: shell wants to run something:\n")

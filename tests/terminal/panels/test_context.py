@@ -86,9 +86,12 @@ def drawn(
     *,
     records: Sequence[CompactionRecord] = RECORDS,
     is_all: bool = False,
+    has_bars: bool = True,
 ) -> list[str]:
     console = plain_console({"COLUMNS": str(width)})
-    console.print(context_panel(stats, width, rows, records=records, is_all=is_all, collapsible="12"))
+    console.print(
+        context_panel(stats, width, rows, records=records, is_all=is_all, collapsible="12", has_bars=has_bars)
+    )
     assert isinstance(console.file, io.StringIO)
     said = console.file.getvalue()
     assert "\x1b" not in said
@@ -190,6 +193,8 @@ def test_wide_windows_have_sections_side_by_side() -> None:
     lines = drawn(FULL, 160, is_all=True)
     assert any("Largest items" in line and "By tool" in line for line in lines)
     assert not any("Largest items" in line and "By tool" in line for line in drawn(FULL, 100, is_all=True))
+    read_aloud = drawn(FULL, 160, is_all=True, has_bars=False)
+    assert not any("Largest items" in line and "By tool" in line for line in read_aloud)
 
 
 @pytest.mark.parametrize("width", range(80, 200, 10))

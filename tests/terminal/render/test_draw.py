@@ -259,7 +259,7 @@ def test_the_end_of_what_a_command_printed_stands_below_it_in_grey() -> None:
         *(f"  line {number}" for number in range(1_296, 1_300)),
     ]
     assert seen.style("line 1299")[1]
-    assert ran("Printed by a task's call.", call_id=f"{TASK}").lines() == []
+    assert ran("Printed by a task's call.", call_id=f"{TASK}").lines() == [title]
 
 
 @pytest.mark.parametrize("columns", [40, 80, 200])
@@ -459,17 +459,18 @@ TASK = "task-0a1b2c3d/1"
 DIFF = "--- a/x.py\n+++ b/x.py\n@@ -1,2 +1,2 @@\n-one = 1\n+one = 2\n three"
 
 
-def test_what_a_task_does_on_its_way_leaves_no_lines_but_its_changes() -> None:
+def test_each_call_of_a_task_is_a_line_with_its_changes() -> None:
     lines = Seen().lines(
         ToolStarted("1", "task", "{}", "task find it"),
         ToolStarted(TASK, "grep", "{}", "task: grep word"),
-        ToolFinished(TASK, "grep", is_error=True, summary="task: nothing", seconds=0.1),
+        ToolFinished(TASK, "grep", is_error=True, summary="nothing", seconds=0.1),
         ToolStarted(TASK, "edit_file", "{}", "task: edit x.py"),
-        ToolFinished(TASK, "edit_file", is_error=False, summary="task: +1 −1", seconds=0.1, diff=DIFF),
+        ToolFinished(TASK, "edit_file", is_error=False, summary="+1 −1", seconds=0.1, diff=DIFF),
         ToolFinished("1", "task", is_error=False, summary="2 steps, 900 tokens", seconds=2.0),
     )
     assert lines == [
-        "• task: edit x.py → task: +1 −1",
+        "✗ task: grep word → nothing",
+        "• task: edit x.py → +1 −1",
         "  @@ -1,2 +1,2 @@",
         "  -one = 1",
         "  +one = 2",

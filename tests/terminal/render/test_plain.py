@@ -238,6 +238,14 @@ def test_what_was_said_last_is_read_out_at_a_terminal_and_not_in_a_pipe() -> Non
     assert (lines[-1], len(lines), piped.getvalue()) == (f"line {ANSWER_LINES + 1}", ANSWER_LINES + 2, "")
 
 
+def test_each_call_of_a_task_is_a_line() -> None:
+    answers, said = io.StringIO(), io.StringIO()
+    draw = PlainDraw(answers, said, {})
+    draw.on_event(ToolStarted("task-0a1b2c3d/1", "shell", "{}", "task: $ rm x"))
+    draw.on_event(ToolFinished("task-0a1b2c3d/1", "shell", False, "done", 0.1))
+    assert said.getvalue() == "Tool: task: $ rm x, done\n"
+
+
 class AtATerminal(io.StringIO):
     def isatty(self) -> bool:
         return True
