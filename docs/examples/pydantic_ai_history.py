@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic_ai import FunctionToolset, ModelMessage, ModelRequest, ModelResponse, RunContext, TextPart, ToolReturnPart
 from pydantic_ai.capabilities import AbstractCapability
-from pydantic_ai.messages import RetryPromptPart, SystemPromptPart
+from pydantic_ai.messages import BinaryContent, FileUrl, RetryPromptPart, SystemPromptPart
 
 import nca
 
@@ -56,7 +56,18 @@ def _row(piece: ModelMessage) -> dict[str, Any]:
         text = part.model_response_str() if isinstance(part, ToolReturnPart) else part.model_response()
         return {"role": "tool", "tool_call_id": part.tool_call_id, "content": text}
     role = "system" if isinstance(part, SystemPromptPart) else "user"
-    return {"role": role, "content": str(getattr(part, "content", ""))}
+    content = getattr(part, "content", "")
+    return {"role": role, "content": content if isinstance(content, str) else [*map(_part, content)]}
+
+
+def _part(one: Any) -> dict[str, Any]:
+    """A text, or a picture or file in its kind of part, so that it is counted and named as one."""
+    if not isinstance(one, BinaryContent | FileUrl):
+        return {"type": "text", "text": one if isinstance(one, str) else str(getattr(one, "content", ""))}
+    where = one.url if isinstance(one, FileUrl) else one.data_uri
+    if one.media_type.startswith("image/"):
+        return {"type": "image_url", "image_url": {"url": where}}
+    return {"type": "file", "file": {"filename": one.identifier, "file_data": where}}
 
 
 def _shortened(piece: ModelMessage, text: str) -> ModelMessage:

@@ -18,6 +18,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+PICTURE = bytes(range(256)) * 1_000
 WINDOW = 9_000
 TURNS = 10
 RULE = "Always answer with the unit in parentheses."
@@ -95,7 +96,7 @@ def openai_agents(url: str, how: str) -> Talk:
 
 
 def pydantic_ai(url: str, how: str) -> Talk:
-    from pydantic_ai import Agent
+    from pydantic_ai import Agent, BinaryContent
     from pydantic_ai.models.openai import OpenAIChatModel
     from pydantic_ai.providers.openai import OpenAIProvider
 
@@ -113,7 +114,8 @@ def pydantic_ai(url: str, how: str) -> Talk:
                     assert [piece async for piece in streamed.stream_text(delta=True)]
                     history = streamed.all_messages()
             else:
-                history = (await agent.run(text, message_history=history)).all_messages()
+                picture = [] if history else [BinaryContent(PICTURE, media_type="image/png")]
+                history = (await agent.run([*picture, text], message_history=history)).all_messages()
         return len(history), str(history[-2])
 
     return talk

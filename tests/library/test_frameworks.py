@@ -87,6 +87,9 @@ def test_a_long_conversation_in_a_framework(talks: Callable[[str], Talk], framew
     assert max(map(nca.estimate_messages_tokens, requests)) > 4_000, "nothing had to be compacted"
     assert found["kept"] == 4 * (TURNS + 1)
     assert "log 0" in found["recalled"]
+    if (framework, how) == ("pydantic_ai", "run"):
+        assert "data:image/png" in json.dumps(requests[0])
+        assert "[image]" in json.dumps(requests[-1])
 
 
 @pytest.mark.parametrize(("framework", "how"), FRAMEWORKS)
