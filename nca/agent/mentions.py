@@ -105,7 +105,8 @@ def mentioned(said: Words, directory: Path, servers: Collection[str] = ()) -> li
                     f"@{name} is not a file, and @ takes no pattern.", advice="Name each. Nothing was sent."
                 )
             if _LOOKS_LIKE_A_FILE.search(name):
-                raise UsageError(f"@{name}: there is no such file in {directory}.", advice="Nothing was sent.")
+                where = "" if name.startswith(("/", "~")) else f" in {directory}"
+                raise UsageError(f"@{name}: there is no such file{where}.", advice="Nothing was sent.")
             continue
         if path not in found:
             found.append(path)

@@ -260,7 +260,8 @@ class Turn:
         """What the provider refused. `before`: the window's tokens before this refusal named others."""
         tokens, name = self.window.budget.window_tokens, self.model.facts.name
         if tokens < before:
-            known = "are set (model.context_window)" if self.window.settings.model.context_window else "were assumed"
+            origin = self.window.facts.window_origin or "known by its name"
+            known = "are set (model.context_window)" if self.window.settings.model.context_window else f"were {origin}"
             return f"The window of {name} is {tokens:,} tokens, its provider says; {before:,} {known}."
         if failure.is_overflow:
             return f"{name} refused the request as too large."

@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from itertools import islice
 
 from nca.config.schema import ModelSettings
 from nca.errors import ModelNotFound
@@ -46,7 +47,9 @@ def look_up(model: str, api_base: str, api_key: str) -> str:
     if listed:
         bare = model.partition("/")[2]
         if not any(_is(name, bare) for name in listed):
-            near = _nearest(bare, listed) or f"It lists {', '.join(listed[:_NEAR])}{' …' * (len(listed) > _NEAR)}."
+            near = (
+                _nearest(bare, listed) or f"It lists {', '.join(islice(listed, _NEAR))}{' …' * (len(listed) > _NEAR)}."
+            )
             # Some gateways serve models that they do not list.
             anyway = f"To use it anyway: nca loop --continue -m {model}"
             raise ModelNotFound(f"{where} lists no model {bare}.", advice=f"{near} {anyway}")
@@ -93,17 +96,17 @@ def with_listed_window(facts: ModelFacts, api_base: str, api_key: str) -> ModelF
     return facts.with_window(tokens, FROM_LIST) if tokens else facts
 
 
-def _listed(model: str, api_base: str, api_key: str) -> tuple[str, tuple[str, ...]]:
-    """A server of the person's own, and the models that it lists."""
+def _listed(model: str, api_base: str, api_key: str) -> tuple[str, dict[str, int]]:
+    """A server of the person's own, and the models that it lists; see `list_windows`."""
     provider = provider_of(model)
     if api_base and provider in providers.SPEAKS_OPENAI:
         url = f"{api_base.rstrip('/')}/models"
-        return api_base, providers.list_models(url, api_key=api_key, seconds=_LIST_SECONDS)
+        return api_base, providers.list_windows(url, api_key=api_key, seconds=_LIST_SECONDS)
     own = "ollama_chat" if provider == "ollama" else provider
     for server in providers.LOCAL_SERVERS if not api_base else ():
         if server.prefix == own and own != "openai":
-            return server.title, providers.list_models(server.list_url, seconds=_LIST_SECONDS)
-    return "", ()
+            return server.title, providers.list_windows(server.list_url, seconds=_LIST_SECONDS)
+    return "", {}
 
 
 def _models_of(name: str) -> list[str]:
@@ -130,10 +133,11 @@ def _nearest(wanted: str, known: Iterable[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """One model by its name, and why it is offered."""
+    """One model by its name, and why it is offered. `window_tokens`: as its server lists it; 0 if it does not."""
 
     name: str
     why: str
+    window_tokens: int = 0
 
 
 def offers(
@@ -164,7 +168,8 @@ def once(listed: Iterable[Offer]) -> list[Offer]:
 def served_beside(model: str, api_base: str, api_key: str) -> list[Offer]:
     """The models that the person's own server lists, if it has this model. It has two seconds to answer."""
     where, listed = _listed(model, api_base, api_key)
-    return [Offer(f"{model.partition('/')[0]}/{name}", f"at {where}") for name in listed if "*" not in name]
+    provider = model.partition("/")[0]
+    return [Offer(f"{provider}/{name}", f"at {where}", tokens) for name, tokens in listed.items() if "*" not in name]
 
 
 def known(settings: ModelSettings, env: Mapping[str, str]) -> list[Offer]:

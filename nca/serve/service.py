@@ -123,9 +123,7 @@ class _Service:
                     return _json(await beside_loop(lambda: work(_object(raw), caller)))
             except TimeoutError:
                 seconds = self._options.timeout_seconds
-                raise HTTPException(
-                    503, f"The request took longer than {seconds:g} seconds.", {"Retry-After": "1"}
-                ) from None
+                raise HTTPException(503, f"The request took longer than {seconds:g} s.", {"Retry-After": "1"}) from None
 
         return answer
 

@@ -297,7 +297,7 @@ class ChatApp:
         if held and self.reader.is_typing:
             self.output.notice("Your queued text was not sent; it is in the prompt after the line that you type.")
         elif held == 1 and not is_given:
-            self.output.notice("Your queued line was not sent; it is back in the prompt.")
+            self.output.notice("Your queued text was not sent; it is back in the prompt.")
         elif held:
             self.output.notice(
                 "Your queued text was not sent; the prompt has it: messages as one, commands one by one."

@@ -142,7 +142,7 @@ async def test_a_command_in_the_editors_terminal_ends_with_a_cancel_and_at_its_t
     assert await desk.editor.terminals["terminal-1"].wait() < 0
     desk.provider.script = in_order(call("shell", command="touch again; sleep 60", timeout_seconds=1), "Too long.")
     assert await desk.ask(session, "Sleep once more.") == "end_turn"
-    assert "[stopped: it ran longer than 1 seconds]" in result(desk)
+    assert "[stopped: it ran longer than 1 s]" in result(desk)
 
 
 async def test_an_editor_that_begins_anew_leaves_no_terminal_open() -> None:

@@ -34,7 +34,7 @@ from nca.events import (
     UsageReported,
 )
 from nca.messages import Message, ToolCall, Usage
-from nca.models.catalog import ModelFacts
+from nca.models.catalog import FROM_LIST, ModelFacts
 from nca.models.client import ModelRequest, Reply
 from nca.sessions.store import Store
 from nca.sessions.usage import Learned
@@ -242,9 +242,11 @@ async def test_an_error_that_a_learned_window_causes_names_the_way_out(room: Roo
     assert "--context-window" in error.advice
 
 
-async def test_an_overflow_is_recovered_and_its_window_learned(room: Room) -> None:
+@pytest.mark.parametrize("origin", ["assumed", FROM_LIST])
+async def test_an_overflow_is_recovered_and_its_window_learned(room: Room, origin: str) -> None:
     failure = ProviderFailure("compact", is_overflow=True, asked_tokens=9_000, limit_tokens=3_200)
     facts = ModelFacts(name="scripted/unknown", provider="scripted", window_tokens=128_000, window_is_assumed=True)
+    facts = facts if origin == "assumed" else facts.with_window(128_000, FROM_LIST)
     replies: list[ScriptedReply] = [LONG_ANSWER] * 12
     conversation = room.open(
         [*replies, ProviderError("too long", failure=failure), summary_or(LONG_ANSWER), "Done."], facts=facts
@@ -257,7 +259,7 @@ async def test_an_overflow_is_recovered_and_its_window_learned(room: Room) -> No
     assert [event.trigger for event in room.of(ContextCompaction) if event.phase == "completed"] == ["overflow"]
     assert room.store.learned("scripted/unknown at its provider").window_tokens == 3_200
     said = [event.message for event in room.of(Notice) if "its provider says" in event.message]
-    window = "The window of scripted/unknown is 3,200 tokens, its provider says; 128,000 were assumed."
+    window = f"The window of scripted/unknown is 3,200 tokens, its provider says; 128,000 were {origin}."
     assert said == [window]
 
 

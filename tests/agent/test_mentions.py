@@ -136,7 +136,8 @@ def test_what_cannot_come_along_is_one_line(tmp_path: Path) -> None:
         ("@data.bin", {}, "is not a text file"),
         ("@sub/data.bin", {}, "^@sub/data.bin is not a text file"),
         ("@pipe.txt", {}, "is not an ordinary file"),
-        ("@gone.txt", {}, "there is no such file"),
+        ("@gone.txt", {}, "there is no such file in "),
+        ("@~/gone.txt", {}, "@~/gone.txt: there is no such file."),
         ("@*.py", {}, "@ takes no pattern"),
     ):
         with pytest.raises(UsageError, match=reason) as caught:

@@ -23,7 +23,9 @@ def caution(name: str, api_base: str = "") -> str:
 
 
 def test_an_endpoint_of_one_s_own_says_what_it_has() -> None:
-    with Provider(lambda request: "", models=("qwen3:latest", "org/model-7b", "proxied/*")) as endpoint:
+    with Provider(
+        lambda request: "", models=("qwen3:latest", "org/model-7b", "proxied/*"), listed={"max_model_len": 4_096}
+    ) as endpoint:
         for known in ("qwen3", "qwen3:latest", "openai/org/model-7b", "org/model-7b", "proxied/any"):
             assert caution(known, endpoint.url) == ""
         with pytest.raises(ModelNotFound, match="lists no model org/model-8b") as near:
@@ -35,6 +37,7 @@ def test_an_endpoint_of_one_s_own_says_what_it_has() -> None:
         assert far.value.advice == f"It lists qwen3:latest, org/model-7b, proxied/*. {anyway}zzz"
         offered = served_beside("openai/qwen3", endpoint.url, "")
         assert [one.name for one in offered] == ["openai/qwen3:latest", "openai/org/model-7b"]
+        assert [one.window_tokens for one in offered] == [4_096, 4_096]
         endpoint.models = ()
         assert caution("zzz", endpoint.url) == ""
     assert caution("zzz", endpoint.url) == "", "it may answer later"

@@ -59,9 +59,10 @@ class ToolsCommand(Command):
             _show_one(app, one)
         else:
             names = [one_line(one.name) for one in counts]
-            near = nearest(wanted, names)
-            there = f"Did you mean /tools {near}?" if near else f"Valid: {', '.join(names) or 'none'}."
-            raise UsageError(f"There is no tool {one_line(wanted, 60)}.", advice=there)
+            word, meant = (f"{first} ", name.strip()) if first in ("on", "off") and name else ("", wanted)
+            near = nearest(meant, names)
+            there = f"Did you mean /tools {word}{near}?" if near else f"Valid: {', '.join(names) or 'none'}."
+            raise UsageError(f"There is no tool {one_line(meant, 60)}.", advice=there)
 
     def complete(self, app: App, argument: str) -> Iterable[Suggestion]:
         # Names only: their size takes a look through the whole log, and this runs at every key.

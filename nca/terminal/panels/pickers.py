@@ -10,7 +10,7 @@ from itertools import islice
 from nca.agent.rewinding import Point, Rewinds
 from nca.errors import StoreError
 from nca.humanize import local_time, short_tokens
-from nca.models.catalog import ModelFacts, describe
+from nca.models.catalog import FROM_LIST, ModelFacts, describe
 from nca.models.lookup import Offer, once
 from nca.terminal.panels.list_panel import Line, ListPanel, wrapped
 from nca.terminal.render.file_changes import totals
@@ -44,6 +44,7 @@ class ModelPicker(ListPanel[Offer, str]):
         self.rows = self._likely = list(likely)
         self._read_known, self._ask_served = cache(known), served
         self._facts = {in_use.name: in_use} if in_use else {}
+        self._in_use = in_use
 
     def key_texts(self) -> Sequence[str]:
         return _MODEL_KEYS
@@ -63,7 +64,11 @@ class ModelPicker(ListPanel[Offer, str]):
         self.redraw()
 
     def add(self, served: Sequence[Offer]) -> None:
-        """Add what a server lists."""
+        """Add what a server lists, with its windows."""
+        for one in served:
+            facts = self._describe(one.name)
+            if one.window_tokens and facts is not self._in_use:
+                self._facts[one.name] = facts.with_window(one.window_tokens, FROM_LIST)
         self._likely = once([*self._likely, *served])
         self._filter(self.buffer.text)
 

@@ -252,7 +252,7 @@ def _lines_of(
     for number, (head, cell) in enumerate(short):
         line.append(" · " if number else _GAP).append_text(cell)
         if head in numbers and not cell.plain[0].isalpha():
-            line.append(f" {head}")
+            line.append(f" {head.removesuffix('s') if cell.plain == '1' else head}")
     line.stylize_before(style)
     yield Parted(line)
     if gives_way in (first, ""):

@@ -104,7 +104,7 @@ class CommandResult:
 def ending(ended: Ended, timeout_seconds: float) -> str:
     """A note that says how a command ended; "" for exit code 0."""
     if ended.is_timeout:
-        return f"[stopped: it ran longer than {timeout_seconds:g} seconds]" if timeout_seconds else "[stopped]"
+        return f"[stopped: it ran longer than {timeout_seconds:g} s]" if timeout_seconds else "[stopped]"
     if ended.exit_code < 0:
         return f"[ended by {signal_name(-ended.exit_code)}]"
     return f"[exit code {ended.exit_code}]" if ended.exit_code else ""

@@ -259,7 +259,7 @@ def test_what_was_queued_during_a_command_is_said_to_be_back() -> None:
         tty.send("queued\r")
         tty.sees("  when this is done: queued")
         tty.send(ESCAPE)
-        tty.sees("Stopped.\nYour queued line was not sent; it is back in the prompt.\n")
+        tty.sees("Stopped.\nYour queued text was not sent; it is back in the prompt.\n")
         tty.sees("› queued")
         tty.send("in its place")
         tty.sees("› in its place")

@@ -64,7 +64,8 @@ def test_a_provider_whose_models_an_endpoint_of_ones_own_serves_offers_none_of_i
 def test_what_a_server_lists_is_added_when_it_answers_and_the_chosen_row_stays() -> None:
     picker = ModelPicker([Offer("openai/gpt-4.1", "in use"), Offer("a/b", "found")], list)
     picker.move(1)
-    picker.add([Offer("openai/local", "at home"), Offer("openai/gpt-4.1", "at home")])
+    picker.add([Offer("openai/local", "at home", 9_000), Offer("openai/gpt-4.1", "at home")])
+    assert " 9.0k " in lines(picker)[2], "as the server lists it"
     assert [line[2:].split()[0] for line in lines(picker)[:3]] == ["openai/gpt-4.1", "a/b", "openai/local"]
     assert lines(picker)[1].startswith("› a/b")
 

@@ -133,7 +133,7 @@ async def test_nobody_answers(runner: CommandRunner) -> None:
 async def test_out_of_time(tmp_path: Path) -> None:
     runner = a_runner(tmp_path, SHORT)
     result = await within(30, lambda: runner.run("echo before; sleep 987651"))
-    assert result.report() == "before\n[stopped: it ran longer than 1 seconds]"
+    assert result.report() == "before\n[stopped: it ran longer than 1 s]"
     assert result.is_error
     result = await within(30, lambda: runner.run("trap '' TERM INT HUP; sleep 987651; sleep 987651"))
     assert result.ended is not None
@@ -331,7 +331,7 @@ def test_output_without_an_end(tmp_path: Path, command: str) -> None:
     most = BEGINNING_BYTES if total > MOST_FILE_BYTES else total
     # Noise may look like a key, and keys are taken out.
     assert saved <= most if total > MOST_FILE_BYTES or "random" in command else saved == total
-    assert "[stopped: it ran longer than 0.5 seconds]" in ends
+    assert "[stopped: it ran longer than 0.5 s]" in ends
 
 
 def test_limits_are_asked_anew(tmp_path: Path) -> None:
