@@ -50,7 +50,8 @@ def in_one(words: Sequence[str]) -> str:
 def kind_name(value: object) -> str:
     """What a value is, in the words of JSON: an error says it of one that cannot be used."""
     names = {dict: "an object", list: "a list", str: "text", int: "a number", float: "a number", bool: "a boolean"}
-    return "nothing" if value is None else names.get(type(value), f"a {type(value).__name__}")
+    dumped = ", whose .model_dump() is an object" if hasattr(value, "model_dump") else ""
+    return "nothing" if value is None else names.get(type(value), f"a {type(value).__name__}{dumped}")
 
 
 def one_line(text: str, most_chars: int) -> str:

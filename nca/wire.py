@@ -25,6 +25,7 @@ _OWN_KEYS = {"role", "content", "tool_calls", "tool_call_id", "tool_call_ids", "
 _CALL_KEYS = {"id", "type", "function", "index"}
 """Streamed calls have an `index`; providers refuse requests that contain it."""
 _FUNCTION_KEYS = {"name", "arguments"}
+CUSTOM = "custom"
 _FLAGS = {"_error": "is_error", "_asks_to_read": "asks_to_read", "_interrupted": "is_interrupted"}
 _SOURCES: frozenset[str] = frozenset(get_args(Source))
 
@@ -205,8 +206,21 @@ def _marked(text: str, name: str, *, is_block: bool) -> str:
 
 
 def _call_to_dict(call: ToolCall) -> dict[str, Any]:
+    if is_custom(call):
+        given = msgspec.json.decode(call.arguments)["input"]
+        return {**call.extra, "id": call.id, "type": CUSTOM, CUSTOM: {"name": call.name, "input": given}}
     function = {"name": call.name, "arguments": call.arguments, **call.extra.get("function", {})}
     return {**call.extra, "id": call.id, "type": "function", "function": function}
+
+
+def is_custom(call: ToolCall) -> bool:
+    """Whether a call is one of OpenAI's to a custom tool: with a text instead of arguments."""
+    if call.extra.get("type") != CUSTOM:
+        return False
+    try:
+        return isinstance(msgspec.json.decode(call.arguments)["input"], str)
+    except (msgspec.DecodeError, RecursionError, KeyError, TypeError):
+        return False
 
 
 def _is_beside_text(part: Part) -> bool:
@@ -312,6 +326,11 @@ def _read_calls(calls: Any, place: str) -> tuple[ToolCall, ...]:
 
 
 def _read_call(call: Any, place: str) -> ToolCall:
+    if isinstance(call, OBJECT) and call.get("type") == CUSTOM and isinstance(call.get(CUSTOM), OBJECT):
+        custom = call[CUSTOM]
+        given = {"input": checked_text(custom.get("input"), f"{place}: custom.input")}
+        read = _read_call({"id": call.get("id"), "function": {**custom, "arguments": given}}, place)
+        return msgspec.structs.replace(read, extra={"type": CUSTOM, **_others(call, {*_CALL_KEYS, CUSTOM}, place)})
     function = call.get("function") if isinstance(call, OBJECT) else None
     if not isinstance(call, OBJECT) or not isinstance(function, OBJECT):
         raise InvalidMessages(f'{place}: expected {{"id", "type", "function": {{"name", "arguments"}}}}.')

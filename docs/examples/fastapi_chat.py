@@ -69,7 +69,10 @@ async def answer(
     return {"text": log[-1].get("content", "")}
 
 
+@app.exception_handler(nca.ContextDoesNotFit)
 @app.exception_handler(nca.ViewInUse)
 @app.exception_handler(sqlite3.IntegrityError)
-async def busy(request: Request, error: Exception) -> JSONResponse:
+async def refused(request: Request, error: Exception) -> JSONResponse:
+    if isinstance(error, nca.ContextDoesNotFit):
+        return JSONResponse({"detail": str(error)}, 422)
     return JSONResponse({"detail": "Another request goes on with this chat."}, 409)

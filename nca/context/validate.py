@@ -67,12 +67,14 @@ def shapes(messages: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def call_problems(call: Mapping[str, Any]) -> Iterator[str]:
-    call_id, function = call.get("id"), call.get("function") or {}
+    call_id, function = call.get("id"), call.get("function") or call.get("custom") or {}
     if not isinstance(call_id, str) or not 0 < len(call_id) <= LONGEST_ID:
         yield f"the call id {call_id!r} must have 1 to {LONGEST_ID} characters"
     name = function.get("name")
     if not isinstance(name, str) or not is_safe(name, LONGEST_NAME):
         yield f"the function name {function.get('name')!r} must match [A-Za-z0-9_-]{{1,{LONGEST_NAME}}}"
+    if call.get("type") == "custom" and isinstance(function.get("input"), str):
+        return
     try:
         is_object = isinstance(msgspec.json.decode(function.get("arguments") or ""), dict)
     except (msgspec.DecodeError, RecursionError, TypeError):

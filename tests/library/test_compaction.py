@@ -139,6 +139,11 @@ def test_a_stage_that_nobody_named_is_said() -> None:
 
 
 TALK: list[dict[str, Any]] = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
+CUSTOM = {
+    "role": "assistant",
+    "content": None,
+    "tool_calls": [{"id": "c", "type": "custom", "custom": {"name": "sql", "input": "SELECT 1"}}],
+}
 
 
 @pytest.mark.parametrize(
@@ -147,10 +152,11 @@ TALK: list[dict[str, Any]] = [{"role": "user", "content": "a"}, {"role": "assist
         [*TALK[:1], {"role": "assistant", "content": None, "refusal": "I cannot help with that."}, *TALK[:1]],
         [*TALK[:1], {"role": "assistant", "content": [{"type": "refusal", "refusal": "No."}]}, *TALK[:1]],
         [*TALK[:1], {"role": "assistant", "content": None, "audio": {"id": "audio_abc"}}, *TALK[:1]],
+        [*TALK[:1], CUSTOM, {"role": "tool", "tool_call_id": "c", "content": "ok"}],
         [*TALK, {"role": "developer", "content": "The user has opened /billing."}, *TALK[:1]],
         [{"role": "assistant", "content": "Welcome!"}, *TALK, TALK[1], {"role": "user", "content": ""}],
     ],
-    ids=["refusal", "part", "audio", "late", "greeting"],
+    ids=["refusal", "part", "audio", "custom", "late", "greeting"],
 )
 def test_what_the_provider_takes_comes_back_as_it_was(rows: list[dict[str, Any]]) -> None:
     assert nca.validate_request(rows, "openai") == []

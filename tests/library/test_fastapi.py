@@ -84,6 +84,8 @@ def test_a_long_conversation_goes_on_at_any_worker(tmp_path: Path) -> None:
             assert ask(at[number % 2], "ada", f"Log {number}:\n{LOG[:2000]}").json() == {"text": "Seen."}
         assert "Log 0:" in ask(at[0], "ada", "What did the first log say?").json()["text"]
         assert ask(at[1], "ada", "", chat="2").json() == {"text": "Seen."}
+        refused = ask(at[0], "ada", "word " * 20_000)
+        assert (refused.status_code, "tokens, and the budget is" in refused.json()["detail"]) == (422, True)
     assert provider.overflows == []
     sizes = [nca.estimate_messages_tokens(request["messages"]) for request in provider.requests]
     assert sizes[-1] < 100 < max(sizes)

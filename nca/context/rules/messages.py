@@ -10,7 +10,7 @@ from itertools import pairwise
 import msgspec
 
 from nca.messages import MediaPart, Message, Part, TextPart
-from nca.wire import content_text, part_to_wire
+from nca.wire import CUSTOM, content_text, part_to_wire
 
 BEGINNING = "[The conversation begins here]"
 INTERRUPTED = "[interrupted]"
@@ -51,28 +51,33 @@ def _runs_on(one: Message, two: Message) -> bool:
 
 
 def in_plain_words(messages: list[Message]) -> list[Message]:
-    """What only OpenAI takes in an answer, as words for the others: a refusal, and what was spoken."""
-    if not any(message.role == "assistant" and _only_openai_takes(message) for message in messages):
+    """What only OpenAI takes in an answer, as all take it: a refusal and what was spoken as words, a call of a custom
+    tool as one of a function."""
+    if not any(map(_only_openai_takes, messages)):
         return messages
-    return [
-        msgspec.structs.replace(
-            message,
-            content=content_text(message.content),
-            extra={key: value for key, value in message.extra.items() if key not in OPENAI_PARTS},
-        )
-        if message.role == "assistant" and _only_openai_takes(message)
-        else message
-        for message in messages
-    ]
+    return [_in_plain_words(message) if _only_openai_takes(message) else message for message in messages]
+
+
+def _in_plain_words(message: Message) -> Message:
+    return msgspec.structs.replace(
+        message,
+        content=content_text(message.content) or None,
+        tool_calls=tuple(
+            msgspec.structs.replace(c, extra={}) if c.extra.get("type") == CUSTOM else c for c in message.tool_calls
+        ),
+        extra={key: value for key, value in message.extra.items() if key not in OPENAI_PARTS},
+    )
 
 
 OPENAI_PARTS = ("refusal", "audio")
 
 
 def _only_openai_takes(message: Message) -> bool:
-    return isinstance(message.content, tuple) and any(
-        part_to_wire(part).get("type") in OPENAI_PARTS for part in message.content
-    )
+    if message.role != "assistant":
+        return False
+    content = message.content if isinstance(message.content, tuple) else ()
+    has_parts = any(part_to_wire(part).get("type") in OPENAI_PARTS for part in content)
+    return has_parts or any(call.extra.get("type") == CUSTOM for call in message.tool_calls)
 
 
 def with_assistant_after_tool(messages: list[Message]) -> list[Message]:
