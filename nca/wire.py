@@ -386,13 +386,23 @@ def checked_text(value: Any, place: str) -> str:
 
 def read_words(value: Any, source: Source) -> Words:
     """What a program sends as a message. Raises UsageError."""
-    if source not in get_args(Source):
-        raise UsageError(f"source: {shown_value(source)} is no source; valid: {', '.join(get_args(Source))}.")
-    if isinstance(value, str):
-        return words(value, source)
+    check_choice(source, get_args(Source), "source")
     if isinstance(value, tuple) and all(isinstance(span, Span) for span in value):
         return value
-    raise UsageError(f"text: expected text (or nca.words.Words), found {kind_name(value)}.")
+    check_kind(value, str, "text", "text (or nca.words.Words)")
+    return words(value, source)
+
+
+def check_choice(value: Any, choices: Sequence[str], name: str) -> None:
+    """Raise UsageError for an argument that is none of these."""
+    if value not in choices:
+        raise UsageError(f"{name}: {shown_value(value)} is not valid; valid: {', '.join(choices)}.")
+
+
+def check_kind(value: Any, kind: Any, name: str, wanted: str) -> None:
+    """Raise UsageError for an argument that is not of this kind, a class or a union of some. `wanted`: what is."""
+    if not isinstance(value, kind):
+        raise UsageError(f"{name}: expected {wanted}, found {kind_name(value)}.")
 
 
 def shown_value(value: Any) -> str:

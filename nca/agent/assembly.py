@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any, get_args
 
 from nca.agent.approvals import Approvals, Person, SavedRules
 from nca.agent.archive import Archive
@@ -21,23 +23,27 @@ from nca.agent.subtask import Subtasks
 from nca.agent.tool_selection import own_toolbox
 from nca.agent.user_input import UserInput
 from nca.agent.window import Window
+from nca.config.document import shown_path
 from nca.config.loaded import LoadedSettings
+from nca.config.paths import read_path
 from nca.config.schema import Settings
 from nca.context.view import is_in
+from nca.errors import UsageError
 from nca.events import Listener, Notice
 from nca.file_history.history import FileHistory
 from nca.models.choose import open_model
 from nca.models.model import Model
 from nca.models.providers import known_secrets
 from nca.redact import Redactor
-from nca.sessions.session import Session
+from nca.sessions.session import Kind, Session
 from nca.sessions.store import Store
 from nca.tools.files.reading_rules import FilesRead
 from nca.tools.mcp.servers import Servers
 from nca.tools.planning import CompactionWish
 from nca.tools.shell.jobs import Jobs
-from nca.tools.tool import Editor
+from nca.tools.tool import Editor, Tool
 from nca.tools.toolbox import Toolbox, ToolContext
+from nca.wire import check_choice, check_kind
 
 
 def assemble(
@@ -50,6 +56,7 @@ def assemble(
     emit: Listener,
     *,
     toolbox: Toolbox | None,
+    tools: Sequence[Tool],
     prepares: bool,
     sees_all: bool,
     editor: Editor | None = None,
@@ -72,8 +79,8 @@ def assemble(
         wish=wish,
         editor=editor,
     )
-    tools = toolbox or own_toolbox(state, directory, archive, outputs, given)
-    window = Window(state, tools, prompts.of)
+    box = (toolbox or own_toolbox(state, directory, archive, outputs, given)).with_tools(tools)
+    window = Window(state, box, prompts.of)
     models = Fallbacks(model, lambda name: open_model(name, state.loaded, emit), window.use_model, emit)
     hooks = Hooks(window, directory, emit, redactor, models, files.recorder)
     approvals = Approvals(state, directory, SavedRules(window), emit, person)
@@ -86,7 +93,7 @@ def assemble(
     parts = ConversationParts(
         directory=directory,
         window=window,
-        toolbox=tools,
+        toolbox=box,
         models=models,
         compactor=Background(window, models, emit, memory, prepares=prepares, hooks=hooks, files=files, wish=wish),
         spending=spending,
@@ -105,6 +112,30 @@ def assemble(
     )
     subtasks.serve(parts)
     return parts
+
+
+def check_arguments(**given: Any) -> None:
+    """Raise UsageError for an argument of Conversation.open that has the wrong type, or names no folder or session."""
+    for name, (kind, wanted) in _ARGUMENTS.items():
+        check_kind(given[name], kind, name, wanted)
+    check_choice(given["kind"], get_args(Kind), "kind")
+    if given["session"] == "":
+        raise UsageError("session: is empty; valid: an id, its beginning, or None for a new session.")
+    if not (directory := read_path(given["directory"], "directory")).is_dir():
+        raise UsageError(f"directory: {shown_path(directory)} is no folder.")
+
+
+_ARGUMENTS: dict[str, tuple[Any, str]] = {
+    "loaded": (LoadedSettings, "settings of nca.load_settings"),
+    "store": (Store, "an nca.Store"),
+    "model": (Model, "a model of nca.open_model"),
+    "session": (str | None, "an id"),
+    "listener": (Callable | None, "a function that takes an event"),
+    "toolbox": (Toolbox | None, "an nca.tools.toolbox.Toolbox"),
+    "tools": (list | tuple, "a list of tools"),
+    "person": (Person | None, "an nca.agent.approvals.Person"),
+    "editor": (Editor | None, "an nca.tools.tool.Editor"),
+}
 
 
 def secrets_of(settings: Settings) -> dict[str, str]:

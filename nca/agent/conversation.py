@@ -14,7 +14,7 @@ import msgspec
 
 from nca.agent import mentions, reply_checks
 from nca.agent.approvals import Nobody, Person
-from nca.agent.assembly import assemble, secrets_of
+from nca.agent.assembly import assemble, check_arguments, secrets_of
 from nca.agent.beside import SideQuestions
 from nca.agent.context import Context
 from nca.agent.mcp import join_servers
@@ -33,7 +33,7 @@ from nca.models.model import Model
 from nca.sessions.session import Kind
 from nca.sessions.store import Store
 from nca.telemetry import telemetry
-from nca.tools.tool import Editor
+from nca.tools.tool import Editor, Tool
 from nca.tools.toolbox import Toolbox
 from nca.wire import read_words
 from nca.words import Source, Words, text_of
@@ -86,6 +86,7 @@ class Conversation:
         session: str | None = None,
         listener: Listener | None = None,
         toolbox: Toolbox | None = None,
+        tools: Sequence[Tool] = (),
         prepares: bool = False,
         sees_all_sessions: bool = False,
         read_only: bool = False,
@@ -96,7 +97,8 @@ class Conversation:
     ) -> Conversation:
         """Open `session` (an id or its beginning), or a new one. Recoveries and assumptions go to the listener.
 
-        toolbox    None: nca's own tools
+        toolbox    the only tools; None: nca's own
+        tools      more tools, beside these
         prepares   prepare compactions in the background after a turn, for programs in which a person reads and types
                    between the turns (`context.idle_threshold`)
         sees_all_sessions  the model's recall may search and read all sessions of the store, as in the chat, where they
@@ -107,8 +109,21 @@ class Conversation:
         person     approves calls and types ahead; without a person, no call that needs an approval runs, and a message
                    that is larger than the window is refused in place of cut, unless `context.fit` is set
         editor     the editor that the person works in: nca's own tools read and write its open files
-        Raises SessionNotFound, SessionLocked, StoreError, ConfigError.
+        Raises UsageError for a wrong argument, SessionNotFound, SessionLocked, StoreError, ConfigError.
         """
+        check_arguments(
+            loaded=loaded,
+            store=store,
+            model=model,
+            directory=directory,
+            session=session,
+            listener=listener,
+            toolbox=toolbox,
+            tools=tools,
+            kind=kind,
+            person=person,
+            editor=editor,
+        )
         directory = read_path(directory, "directory").absolute()
         loaded = loaded if person else loaded.with_default("context.fit", "refuse")
         opened = (
@@ -130,6 +145,7 @@ class Conversation:
                 person or Nobody(),
                 listeners.emit,
                 toolbox=toolbox,
+                tools=tools,
                 prepares=prepares and not read_only,
                 sees_all=sees_all_sessions,
                 editor=editor,
@@ -227,7 +243,7 @@ class Conversation:
             self._emit(TurnStarted(self.session.info.id, self._window.history.turns))
             finished = await turn.run(lambda: self._missing(text, asked))
         except NcaError as error:
-            self._keep(turn)
+            turn.fail()
             self._emit(ErrorRaised.of(error))
             took, why = time.monotonic() - started, Failure.of(error)
             finished = TurnFinished("failed", turn.text, turn.steps, took, exit_code=why.exit_code, error=why)
@@ -370,15 +386,6 @@ class Conversation:
             self.session.close()
         if is_empty and not self.session.is_read_only:
             self.store.delete_empty(session_id)
-
-    def _keep(self, turn: Turn) -> None:
-        """Keep the partial answer of a failed turn. A store that fails too must not hide the first error."""
-        if self.session.is_read_only:
-            return
-        try:
-            turn.keep_partial()
-        except NcaError as error:
-            self._emit(ErrorRaised.of(error))
 
     def _notify(self, more: Sequence[str] = ()) -> None:
         """Show the notices about the settings, the prompt and the window that the person has not had."""

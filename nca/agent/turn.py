@@ -17,7 +17,16 @@ from nca.agent.window import Window
 from nca.context.file_reads import CUT_OFF_BY_USER
 from nca.context.validate import validate_request
 from nca.errors import ContextDoesNotFit, NcaError, OnlyReasoned, ProviderError, ProviderFailure, sentence
-from nca.events import Notice, ReasoningDelta, RequestRead, RequestStarted, TextDelta, TurnFinished, UsageReported
+from nca.events import (
+    ErrorRaised,
+    Notice,
+    ReasoningDelta,
+    RequestRead,
+    RequestStarted,
+    TextDelta,
+    TurnFinished,
+    UsageReported,
+)
 from nca.messages import Message, Usage, clean_text
 from nca.models.client import Delta, Model, ModelRequest, Reply
 from nca.models.failures import PassingFailure
@@ -129,6 +138,15 @@ class Turn:
         """Keep the partial answer, marked as interrupted, and give every open call a result."""
         self.keep_partial()
         return self._finished("interrupted", started)
+
+    def fail(self) -> None:
+        """Keep the partial answer of a failed turn. A store that fails too must not hide the first error."""
+        if self.window.session.is_read_only:
+            return
+        try:
+            self.keep_partial()
+        except NcaError as error:
+            self.emit(ErrorRaised.of(error))
 
     def keep_partial(self) -> None:
         """Append the partial answer, marked as interrupted, and a result for every open call."""

@@ -31,6 +31,7 @@ from nca.config.paths import PathLike, project_config_file, read_path, user_conf
 from nca.config.projects import ChosenModel, TrustCheck, TrustStore, read_project, trust_request, waits_for_trust
 from nca.config.schema import KEYS, NAMED
 from nca.errors import ConfigError
+from nca.wire import check_kind
 
 __all__ = ["FLAGS", "LoadedSettings", "defaults", "load"]
 
@@ -77,6 +78,8 @@ def load(
     trusts       called if the project's file has settings that need trust; None: use the stored decisions
     chosen       the model that the person chose in an earlier chat of the project; what they wrote wins
     """
+    check_kind(env, Mapping, "env", "the environment (os.environ), or another mapping")
+    check_kind(flags, Mapping, "flags", "settings by name")
     project, user_file, config_file = (
         None if path is None else read_path(path, name)
         for path, name in ((project, "project"), (user_file, "user_file"), (config_file, "config_file"))

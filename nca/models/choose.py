@@ -17,6 +17,7 @@ from nca.config.schema import ModelSettings
 from nca.config.value_types import is_web_address, web_address
 from nca.errors import ConfigError, ModelUnavailable
 from nca.models.providers import EMBEDDED, PROVIDERS, endpoint_of, key_of, provider_of
+from nca.wire import check_kind
 
 if TYPE_CHECKING:
     from nca.config.loaded import LoadedSettings
@@ -138,6 +139,10 @@ async def open_model(choice: Choice | str, loaded: LoadedSettings, on_retry: OnR
     a model closes it, or the conversation that it is given to.
     Raises ModelUnavailable if a provider, key or weights are missing.
     """
+    from nca.config.loaded import LoadedSettings
+
+    check_kind(choice, str | Choice, "choice", "a model's name, such as openai/gpt-4.1")
+    check_kind(loaded, LoadedSettings, "loaded", "settings of nca.load_settings")
     if isinstance(choice, str):
         choice = named(choice, loaded.for_model(choice).settings.model, os.environ)
     settings = loaded.for_model(choice.model).settings.model
@@ -156,7 +161,11 @@ async def open_model(choice: Choice | str, loaded: LoadedSettings, on_retry: OnR
     facts = describe(choice.model, context_window=settings.context_window)
     if not settings.context_window:
         facts = await asyncio.to_thread(with_listed_window, facts, choice.api_base, choice.api_key)
-    return ProviderModel(facts, settings, on_retry, api_base=choice.api_base, api_key=choice.api_key)
+    model = ProviderModel(facts, settings, on_retry, api_base=choice.api_base, api_key=choice.api_key)
+    if not choice.api_base and not _provider(choice.model):
+        # Only litellm knows whether there is such a provider, and it is slow to import.
+        await model.load()
+    return model
 
 
 def _require_key(choice: Choice) -> None:

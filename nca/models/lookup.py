@@ -63,6 +63,8 @@ def look_up(model: str, api_base: str, api_key: str) -> str:
 
 def require_provider(model: str, api_base: str) -> None:
     """Raise ModelNotFound for a name that says no provider, that litellm does not know, and that has no endpoint."""
+    if not model.rpartition("/")[2].strip():
+        raise ModelNotFound(f"The name {model!r} names no model.", advice=_HOW_TO_NAME)
     if "/" in model or api_base or price_map.find(model) is not None:
         return
     raise without_provider(model)

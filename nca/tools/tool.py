@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 from nca.context.admission import LeftOut
 from nca.humanize import kind_name, unambiguous
@@ -129,6 +129,7 @@ def outcome_of(name: str, returned: Any) -> ToolOutcome:
     return outcome
 
 
+@runtime_checkable
 class Tool(Protocol):
     """A tool that the model can call. `parameters` is a JSON schema of type object."""
 

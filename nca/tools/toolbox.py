@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from nca.context.admission import Limits
-from nca.errors import NcaError
+from nca.errors import NcaError, UsageError
 from nca.file_history import Recorder
 from nca.humanize import one_line
 from nca.messages import ToolCall, clean_text
@@ -42,6 +42,7 @@ from nca.tools.tool import (
     outcome_of,
     reason_of,
 )
+from nca.wire import check_kind
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 """The tool names that OpenAI, Anthropic and Gemini all accept."""
@@ -59,16 +60,24 @@ class Toolbox:
     """An ordered set of tools. The model sees them in this order."""
 
     def __init__(self, tools: Sequence[Tool] = ()) -> None:
-        """Raises ValueError for two tools with one name, or a name that a provider would refuse."""
+        """Raises UsageError for what is no tool, two of one name, or a name that a provider would refuse."""
+        for tool in tools:
+            _check(tool)
         self._own = {tool.name: tool for tool in tools}
         self.outside: tuple[Tool, ...] = ()
         """The tools of MCP servers."""
         self._tools = dict(self._own)
         if len(self._tools) < len(tools):
-            raise ValueError("two tools have the same name")
+            names = [tool.name for tool in tools]
+            twice = next(name for name in names if names.count(name) > 1)
+            raise UsageError(f"Two tools have the same name: {twice}.")
         for name in self._tools:
             if not _NAME.fullmatch(name):
-                raise ValueError(f"not a valid tool name: {name!r}")
+                raise UsageError(f"Not a valid tool name: {name!r}.", advice="Use 1 to 64 of A-Z, a-z, 0-9, _ and -.")
+
+    def with_tools(self, more: Sequence[Tool]) -> Toolbox:
+        """These tools and more after them. Raises UsageError as `Toolbox` does."""
+        return Toolbox([*self._own.values(), *more])
 
     def renewed(self, fresh: Toolbox, *, has: Callable[[str], bool]) -> Toolbox:
         """Those of the tools that `has` names. Those that `fresh` has too are taken from it, so they share no state."""
@@ -155,6 +164,17 @@ class Toolbox:
             return _cleaned(outcome_of(call.name, await tool.run(_parse(call.arguments))))
         except (Exception, SystemExit) as error:  # noqa: BLE001  anyone's code: its failure is for the model to read
             return failed(error)
+
+
+def _check(tool: Any) -> None:
+    """Raise UsageError for what is no tool: a class in place of its object, or parameters that no schema can state."""
+    wanted = "tools, such as an object of a subclass of nca.tools.tool.TypedTool"
+    if isinstance(tool, type):
+        raise UsageError(f"tools: expected {wanted}, found the class {tool.__name__}.")
+    try:
+        check_kind(tool, Tool, "tools", wanted)
+    except TypeError as error:
+        raise UsageError(f"The tool {tool.name}: {error}.") from None
 
 
 @dataclass(frozen=True, slots=True)

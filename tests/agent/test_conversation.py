@@ -70,6 +70,7 @@ class Room:
             directory=self.path,
             session=session,
             listener=self.events.append,
+            sees_all_sessions=True,
             person=person,
         )
 

@@ -293,14 +293,14 @@ def ok(is_ok: bool, reason: str = "") -> Message:
 )
 def test_a_condition_chooses_among_the_calls(room: Room, condition: str, arguments: dict[str, Any], runs: bool) -> None:
     hooks = [{**one, "condition": condition} for one in room.logs("PreToolUse")]
-    room.person.choice = "refuse"
+    room.person.choice = "deny"
     room.run(hooks, call("shell" if "command" in arguments else "write_file", **arguments), "Done.")
     assert bool(room.logged) is runs
 
 
 def test_a_question_to_the_model_refuses_a_call(room: Room) -> None:
     hooks = [{"event": "PreToolUse", "matcher": "Bash", "prompt": "Is this harmless?\n$ARGUMENTS"}]
-    room.person.choice = "refuse"
+    room.person.choice = "deny"
     asked = call("shell", command="echo sk-" + "a1B2" * 6)
     room.run(hooks, asked, ok(False, "It shows a key."), call("shell", "c2", command="touch b"), ok(True), "Done.")
     about = str(room.model.requests[1].messages)

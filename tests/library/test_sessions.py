@@ -17,6 +17,8 @@ from nca.events import ErrorRaised, Event, Failure, TextDelta
 from nca.messages import Message, ToolCall, Usage
 from nca.models.client import Reply
 from nca.testing.scripted import ScriptedModel, ScriptedReply
+from nca.tools.tool import TypedTool
+from nca.tools.toolbox import Toolbox
 
 KINDS: list[Callable[[Path], str | os.PathLike[str]]] = [str, Path, lambda path: OtherPath(path)]
 
@@ -83,7 +85,7 @@ async def test_what_is_no_text_is_refused_and_the_session_goes_on(text: Any, kin
             await talk.send("Hello", attachments=[wrong])
         with pytest.raises(nca.UsageError, match=r"^attachments: expected a list of paths, found text"):
             await talk.send("Hello", attachments="a.txt")
-        with pytest.raises(nca.UsageError, match=r"^source: 'bogus' is no source; valid: typed, pasted,"):
+        with pytest.raises(nca.UsageError, match=r"^source: 'bogus' is not valid; valid: typed, pasted,"):
             await talk.send("Hello", source="bogus")  # type: ignore[arg-type]
         assert events == []
         assert (await talk.send("Hello")).text == "Hi."
@@ -174,3 +176,96 @@ async def test_a_programs_conversation_recalls_its_own_session_only(sees_all: bo
             with pytest.raises(nca.UsageError, match="sees its own session only"):
                 bob.context.search("zebra", scope="all")
         await bob.close()
+
+
+class Weather(TypedTool):
+    name = "weather"
+    permission = "read"
+
+    async def call(self, city: str) -> str:
+        """The weather in a city."""
+        return f"22 degrees in {city}"
+
+
+class Reads(Weather):
+    name = "read_file"
+
+
+class Unclear(Weather):
+    async def call(self, city: Weather) -> str:  # type: ignore[override]
+        """What no schema can state."""
+        return ""
+
+
+WRONG: list[tuple[dict[str, Any], str]] = [
+    ({"loaded": {}}, "loaded: expected settings of nca.load_settings, found an object"),
+    ({"model": "openai/m1"}, "model: expected a model of nca.open_model, found text"),
+    ({"store": "s.db"}, "store: expected an nca.Store, found text"),
+    ({"toolbox": [Weather()]}, "toolbox: expected an nca.tools.toolbox.Toolbox, found a list"),
+    ({"tools": Weather()}, "tools: expected a list of tools, found a Weather"),
+    ({"tools": [Weather]}, "tools: expected tools, such as an object of .*, found the class Weather"),
+    ({"tools": [len]}, "tools: expected tools, .*, found a builtin"),
+    ({"tools": [Unclear()]}, "The tool weather: "),
+    ({"tools": [Weather(), Weather()]}, "Two tools have the same name: weather"),
+    ({"person": lambda asked: None}, "person: expected an nca.agent.approvals.Person, found a function"),
+    ({"listener": "x"}, "listener: expected a function that takes an event, found text"),
+    ({"kind": "bogus"}, "kind: 'bogus' is not valid; valid: chat, run"),
+    ({"kind": None}, "kind: .* is not valid; valid: chat, run"),
+    ({"session": ""}, "session: is empty; valid: an id, its beginning, or None"),
+    ({"session": 5}, "session: expected an id, found a number"),
+    ({"directory": "/no/such/folder"}, "directory: /no/such/folder is no folder"),
+]
+
+
+@pytest.mark.parametrize(("wrong", "said"), WRONG, ids=lambda one: next(iter(one)) if isinstance(one, dict) else "")
+def test_a_wrong_argument_is_named_and_nothing_is_opened(wrong: dict[str, Any], said: str, tmp_path: Path) -> None:
+    loaded = nca.load_settings(project=tmp_path, env={})
+    with nca.Store.open(tmp_path / "talk.db") as store:
+        given = {"loaded": loaded, "store": store, "model": ScriptedModel([]), "directory": tmp_path, **wrong}
+        with pytest.raises(nca.UsageError, match=said):
+            nca.Conversation.open(given.pop("loaded"), **given)
+
+
+async def test_open_model_and_load_settings_name_what_is_wrong(tmp_path: Path) -> None:
+    wrong: Any = None
+    loaded = nca.load_settings(project=tmp_path, env={})
+    with pytest.raises(nca.UsageError, match=r"^env: expected the environment"):
+        nca.load_settings(project=tmp_path, env=wrong)
+    with pytest.raises(nca.UsageError, match=r"^choice: expected a model's name, such as .*, found nothing"):
+        await nca.open_model(wrong, loaded)
+    with pytest.raises(nca.UsageError, match=r"^loaded: expected settings of nca.load_settings, found nothing"):
+        await nca.open_model("openai/gpt-4.1", wrong)
+    local = nca.load_settings(project=tmp_path, env={}, flags={"model.api_base": "http://127.0.0.1:9"})
+    for name in ("", "openai/", " "):
+        for settings in (loaded, local):
+            with pytest.raises(nca.ModelUnavailable, match="names no model"):
+                await nca.open_model(name, settings)
+    with pytest.raises(nca.ModelUnavailable, match="nca knows no provider 'nosuchprovider'"):
+        await nca.open_model("nosuchprovider/x", loaded)
+
+
+async def test_a_listener_may_stop_twice(tmp_path: Path) -> None:
+    async with conversation(tmp_path, "Hi.", "Hi.") as (talk, _):
+        heard: list[Event] = []
+        stop = talk.subscribe(heard.append)
+        stop()
+        stop()
+        await talk.send("Hello")
+    assert heard == []
+
+
+async def test_a_programs_tools_are_beside_those_of_nca(tmp_path: Path) -> None:
+    asks = Message("assistant", None, (ToolCall("c1", "weather", '{"city": "Malta"}'),))
+    loaded = nca.load_settings(project=tmp_path, env={})
+    with nca.Store.open(tmp_path / "talk.db") as store:
+        for box, names in ((None, {"read_file", "recall", "weather"}), (Toolbox(), {"weather"})):
+            model = ScriptedModel([asks, "Warm."])
+            talk = nca.Conversation.open(
+                loaded, store=store, model=model, directory=tmp_path, toolbox=box, tools=[Weather()]
+            )
+            assert (await talk.send("How is it there?")).text == "Warm."
+            assert names <= {tool["function"]["name"] for tool in model.requests[0].tools}
+            assert model.requests[1].messages[-1]["content"] == "22 degrees in Malta"
+            await talk.close()
+        with pytest.raises(nca.UsageError, match="Two tools have the same name: read_file"):
+            nca.Conversation.open(loaded, store=store, model=model, directory=tmp_path, tools=[Reads()])

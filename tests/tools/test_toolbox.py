@@ -14,7 +14,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from nca.context.tokenizers import OTHER, tools_text, tools_tokens
-from nca.errors import StoreError
+from nca.errors import StoreError, UsageError
 from nca.messages import ToolCall
 from nca.tools.tool import Permission, Tool, ToolOutcome, TypedTool
 from nca.tools.toolbox import SMALL_BUDGET_TOKENS, Toolbox, default_toolbox
@@ -61,13 +61,13 @@ def test_the_definitions_are_openai_shaped_and_stable(tmp_path: Path) -> None:
 
 def test_names_must_be_single_and_acceptable() -> None:
     tool: Tool = Raises(ValueError())
-    with pytest.raises(ValueError, match="same name"):
+    with pytest.raises(UsageError, match="same name: raises"):
         Toolbox([tool, tool])
 
     class Odd(Raises):
         name: ClassVar[str] = "two words"
 
-    with pytest.raises(ValueError, match="not a valid tool name"):
+    with pytest.raises(UsageError, match="Not a valid tool name"):
         Toolbox([Odd(ValueError())])
 
 
