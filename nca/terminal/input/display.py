@@ -1,14 +1,16 @@
-"""The prompt's text as it is drawn: pastes as labels, tabs as blanks, rows of whole words; and the prompt's style."""
+"""The prompt's text as it is drawn: pastes as labels, tabs as blanks, rows of whole words; style and output."""
 
 from __future__ import annotations
 
 import asyncio
+import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from itertools import accumulate
 from typing import Any, NamedTuple
 
-from prompt_toolkit.application import Application
+from prompt_toolkit.application import Application, run_in_terminal
 from prompt_toolkit.data_structures import Size
 from prompt_toolkit.enums import EditingMode
 from prompt_toolkit.formatted_text import StyleAndTextTuples
@@ -16,6 +18,8 @@ from prompt_toolkit.key_binding.vi_state import InputMode
 from prompt_toolkit.layout.processors import Processor, Transformation, TransformationInput
 from prompt_toolkit.layout.screen import Char
 from prompt_toolkit.layout.utils import explode_text_fragments
+from prompt_toolkit.output import ColorDepth, Output
+from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.styles import Style
 from prompt_toolkit.utils import get_cwidth
 from rich.cells import cell_len, set_cell_size
@@ -23,8 +27,8 @@ from rich.cells import cell_len, set_cell_size
 from nca.terminal.input.line_editor import Typed
 from nca.terminal.input.pastes import FoldedPastes
 from nca.terminal.render.sanitize import one_line, to_terminal
-from nca.terminal.render.stream_writer import rewrapped, rewraps_lines
-from nca.terminal.render.theme import prompt_styles
+from nca.terminal.render.stream_writer import encodable, is_utf8, rewrapped, rewraps_lines
+from nca.terminal.render.theme import has_colour, prompt_styles
 
 TAB_CELLS = 4
 _LABEL_STYLE = " class:pasted"
@@ -296,3 +300,67 @@ def _end_of(text: str, cells: int) -> str:
     """The end of a text, in at most `cells` cells."""
     room = max(cells, 1)
     return text if cell_len(text) <= room else "…" + set_cell_size(text[::-1], room - 1)[::-1].lstrip()
+
+
+class _NoQuestions(Vt100_Output):
+    """Sends the terminal no queries: an answer that comes late (over ssh, say) would be typed into the prompt.
+
+    It leaves the marks of pastes on: `TypeAhead.quiet` turns them off, so that no paste comes unmarked between readers.
+    """
+
+    @property
+    def responds_to_cpr(self) -> bool:
+        return False
+
+    def get_rows_below_cursor_position(self) -> int:
+        return 1
+
+    def disable_bracketed_paste(self) -> None:
+        pass
+
+    def write(self, data: str) -> None:
+        # What prompt_toolkit draws is a grid of cells: three dots would move all that follows.
+        is_whole = is_utf8(self.encoding())
+        super().write(data if is_whole else encodable(data.replace("…", "~"), self.encoding()))
+
+
+def write_above(app: Application[Any], write: Callable[[], None]) -> None:
+    """Write above what an application draws, or at once if it is not on the screen.
+
+    An application that ends cancels its tasks, also before they begin; then the text is written below it.
+    """
+    is_written = False
+
+    def write_once() -> None:
+        nonlocal is_written
+        if not is_written:
+            is_written = True
+            write()
+
+    async def in_turn() -> None:
+        await run_in_terminal(write_once)
+
+    if app.is_running:
+        app.create_background_task(in_turn()).add_done_callback(lambda _: write_once())
+    else:
+        write_once()
+
+
+async def drawn(app: Application[Any]) -> None:
+    """Wait until an application is on the screen."""
+    is_drawn = asyncio.Event()
+
+    def note(_: object) -> None:
+        is_drawn.set()
+
+    app.after_render += note
+    try:
+        await is_drawn.wait()
+    finally:
+        app.after_render -= note
+
+
+def terminal_output() -> Output:
+    """The output of prompt_toolkit: a terminal that gets no queries, without colour if none is wanted."""
+    depth = None if has_colour(os.environ) else ColorDepth.DEPTH_1_BIT
+    return _NoQuestions.from_pty(sys.stdout, term=os.environ.get("TERM"), default_color_depth=depth)

@@ -1,9 +1,11 @@
-"""Read keys from a Unix terminal, with fixes for prompt_toolkit's handling of pastes and Escape; and write above it.
+"""Read keys from a Unix terminal, with fixes for prompt_toolkit's handling of pastes and Escape.
 
 - A paste without an end (a lost connection, a terminal that crashed) would swallow every key from then on,
   Ctrl-C included. After PASTE_SECONDS without another byte, what has arrived counts as the paste.
 - If a pasted text contains the mark that ends a paste, its rest would count as typed, Enters included. Here a paste
   ends with the last such mark before a pause.
+- A paste, a key or a character may be read in pieces, by one reader after the other. All readers of a terminal share
+  one parser, so what has begun goes on with the next reader.
 - A lone Escape can be told from Alt with a key, and the codes for Shift-Enter make a new line.
 - A key that is pressed while a question waits answers it, or belongs to the line that the person types.
 """
@@ -11,24 +13,22 @@
 from __future__ import annotations
 
 import asyncio
+import codecs
 import os
 import re
+import select
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, TypeVar
 
-from prompt_toolkit.application import Application, run_in_terminal
 from prompt_toolkit.input.vt100 import Vt100Input
 from prompt_toolkit.input.vt100_parser import Vt100Parser
 from prompt_toolkit.key_binding import KeyPress
 from prompt_toolkit.keys import Keys
-from prompt_toolkit.output import ColorDepth, Output
-from prompt_toolkit.output.vt100 import Vt100_Output
 
-from nca.terminal.render.stream_writer import encodable, is_utf8
-from nca.terminal.render.theme import has_colour
+from nca.terminal.input.terminal_modes import is_open
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -46,6 +46,11 @@ _PASTE_MARK = re.compile(r"\x1b\[20[01]~")
 _SHIFT_ENTER = re.compile(r"\x1b\[(?:13;[2-8]u|27;[2-8];13~)")
 """Enter with a modifier, in kitty's protocol and xterm's modifyOtherKeys."""
 _ALT_ENTER = "\x1b\r"
+_UNFINISHED = re.compile(r"\x1b{1,2}(?:O|\[[0-?]*)?\Z")
+"""The beginning of a key's code, or of the mark of a paste, at the end of what was read."""
+_CODE = re.compile(r"\x1b{1,2}\[[0-?]+")
+"""Nobody types this much of a code, as Alt-[ is typed: its rest is on the way."""
+_READ_BYTES = 65_536
 
 
 class PasteTimeoutParser(Vt100Parser):
@@ -58,6 +63,9 @@ class PasteTimeoutParser(Vt100Parser):
         self._has_end = False
         self._expects_late_end = False
         self._timer: asyncio.TimerHandle | None = None
+        self._unfinished = ""
+        self._is_unfinished_left = False
+        """The beginning of that key was meant for the reader before."""
         self.was_flushed = False
         """The newest keys came from a flush, so an Escape among them was pressed alone."""
 
@@ -67,13 +75,15 @@ class PasteTimeoutParser(Vt100Parser):
 
     @property
     def patience_seconds(self) -> float:
-        """How long to wait for more of an open paste."""
-        return SETTLE_SECONDS if self._has_end else PASTE_SECONDS
+        """How long to wait for more of an open paste, or of a key."""
+        if self.is_pasting:
+            return SETTLE_SECONDS if self._has_end else PASTE_SECONDS
+        return PASTE_SECONDS if _CODE.match(self._unfinished) else ESCAPE_SECONDS
 
     def await_rest(self, deliver: Callable[[], None] = lambda: None) -> None:
-        """If a paste is open, end it after a pause, and then call `deliver`."""
+        """After a pause, end an open paste or a key whose rest has not come, and then call `deliver`."""
         self._stop_waiting()
-        if self.is_pasting:
+        if self.is_pasting or self._unfinished:
             self._timer = asyncio.get_running_loop().call_later(self.patience_seconds, self._expire, deliver)
 
     def end_paste(self) -> None:
@@ -86,14 +96,27 @@ class PasteTimeoutParser(Vt100Parser):
         if typed:
             self.feed(typed)
 
-    def take_open_paste(self) -> str:
-        """Remove and return what has arrived of an open paste, for another parser. "" if none is open."""
+    def take_unfinished(self) -> str:
+        """Remove and return what has arrived of an open paste or of a key, for another parser. "" if nothing has."""
         self._stop_waiting()
-        if not self._in_bracketed_paste:
-            return ""
-        whole = _PASTE_START + "".join(self._pasted)
-        self._close()
+        whole, self._unfinished = self._unfinished, ""
+        if self.is_pasting:
+            whole = _PASTE_START + "".join(self._pasted)
+            self._close()
         return whole
+
+    @contextmanager
+    def delivering(self, take: Callable[[KeyPress], None]) -> Iterator[None]:
+        """Give one reader the keys. A paste that is open goes on, and its pause begins anew."""
+        self._stop_waiting()
+        self._is_unfinished_left = True
+        before, self.feed_key_callback = self.feed_key_callback, take
+        try:
+            yield
+        finally:
+            self._stop_waiting()
+            self._is_unfinished_left = True
+            self.feed_key_callback = before
 
     def _stop_waiting(self) -> None:
         if self._timer is not None:
@@ -103,14 +126,18 @@ class PasteTimeoutParser(Vt100Parser):
     def _expire(self, deliver: Callable[[], None]) -> None:
         if self.is_pasting:
             self.end_paste()
-            deliver()
+        else:
+            self._flush()
+        deliver()
 
     def _close(self) -> None:
         self._pasted.clear()
         self._last_pasted, self._has_end, self._in_bracketed_paste = "", False, False
 
     def feed(self, data: str) -> None:
-        self.was_flushed = False
+        if not data:
+            return
+        self.was_flushed = self._is_unfinished_left = False
         if self._in_bracketed_paste:
             self._pasted.append(data)
             # A read may have cut the mark in two.
@@ -118,6 +145,7 @@ class PasteTimeoutParser(Vt100Parser):
             self._has_end = self._has_end or _PASTE_END in newest
             self._last_pasted = newest[-len(_PASTE_END) + 1 :]
             return
+        data, self._unfinished = self._unfinished + data, ""
         if self._expects_late_end and _PASTE_END in data:
             # The rest of a paste that was given up is still a paste when its end arrives after all.
             content, _, data = data.partition(_PASTE_END)
@@ -125,21 +153,38 @@ class PasteTimeoutParser(Vt100Parser):
             if content:
                 self.feed_key_callback(KeyPress(Keys.BracketedPaste, content))
         keys, mark, rest = data.partition(_PASTE_START)
+        if not mark and (unfinished := _UNFINISHED.search(keys)) is not None:
+            keys, self._unfinished = keys[: unfinished.start()], unfinished[0]
         super().feed(_SHIFT_ENTER.sub(_ALT_ENTER, keys) + mark + rest)
 
     def flush(self) -> None:
         if self._in_bracketed_paste and self._has_end:
             self.end_paste()
+        if not _CODE.match(self._unfinished):
+            self._flush()
+
+    def _flush(self) -> None:
+        unfinished, self._unfinished = self._unfinished, ""
+        if not self._is_unfinished_left:
+            super().feed(unfinished)
         super().flush()
         self.was_flushed = True
 
 
 class Keyboard(Vt100Input):
-    """The input of the prompt."""
+    """The terminal's input. All that read from it share what has been read in part: a paste, a key, a character."""
+
+    _first: ClassVar[Keyboard | None] = None
 
     def __init__(self) -> None:
         super().__init__(sys.stdin)
-        self.vt100_parser = self.parser = PasteTimeoutParser(self.vt100_parser.feed_key_callback)
+        first = Keyboard._first
+        if first is None or first.stdin is not self.stdin:
+            first = Keyboard._first = self
+            self.parser = PasteTimeoutParser(self.vt100_parser.feed_key_callback)
+            self._decoder = codecs.getincrementaldecoder(self.stdin.encoding or "utf-8")("replace")
+        self.vt100_parser = self.parser = first.parser
+        self._decoder, self.stdin_reader = first._decoder, first.stdin_reader
 
     def cooked_mode(self) -> AbstractContextManager[None]:
         """Nothing: text written above the prompt needs no line mode, in which an Enter typed meanwhile is Ctrl-J."""
@@ -158,70 +203,35 @@ class Keyboard(Vt100Input):
         keys, self._buffer = self._buffer, []
         return keys
 
-    def attach(self, input_ready_callback: Callable[[], None]) -> AbstractContextManager[None]:
+    def _keep_unread(self, key: KeyPress) -> None:
+        self._buffer.append(key)
+
+    def read_text(self) -> str | None:
+        """What has arrived; None at the end of the input."""
+        try:
+            data = os.read(self._fileno, _READ_BYTES)
+            # Somebody else may have taken what there was to read.
+            has_ended = not data and not is_open(self._fileno)
+        except OSError:
+            has_ended = True
+        return None if has_ended else self._decoder.decode(data)
+
+    def read_keys(self) -> list[KeyPress]:
+        if select.select([self._fileno], [], [], 0)[0]:
+            text = self.read_text()
+            self.stdin_reader.closed = text is None
+            self.parser.feed(text or "")
+        return self.take_unread()
+
+    @contextmanager
+    def attach(self, input_ready_callback: Callable[[], None]) -> Iterator[None]:
         def on_input() -> None:
             input_ready_callback()
             self.parser.await_rest(input_ready_callback)
 
-        return super().attach(on_input)
-
-
-class _NoQuestions(Vt100_Output):
-    """Sends the terminal no queries: an answer that comes late (over ssh, say) would be typed into the prompt."""
-
-    @property
-    def responds_to_cpr(self) -> bool:
-        return False
-
-    def get_rows_below_cursor_position(self) -> int:
-        return 1
-
-    def write(self, data: str) -> None:
-        # What prompt_toolkit draws is a grid of cells: three dots would move all that follows.
-        is_whole = is_utf8(self.encoding())
-        super().write(data if is_whole else encodable(data.replace("…", "~"), self.encoding()))
-
-
-def write_above(app: Application[Any], write: Callable[[], None]) -> None:
-    """Write above what an application draws, or at once if it is not on the screen.
-
-    An application that ends cancels its tasks, also before they begin; then the text is written below it.
-    """
-    is_written = False
-
-    def write_once() -> None:
-        nonlocal is_written
-        if not is_written:
-            is_written = True
-            write()
-
-    async def in_turn() -> None:
-        await run_in_terminal(write_once)
-
-    if app.is_running:
-        app.create_background_task(in_turn()).add_done_callback(lambda _: write_once())
-    else:
-        write_once()
-
-
-async def drawn(app: Application[Any]) -> None:
-    """Wait until an application is on the screen."""
-    is_drawn = asyncio.Event()
-
-    def note(_: object) -> None:
-        is_drawn.set()
-
-    app.after_render += note
-    try:
-        await is_drawn.wait()
-    finally:
-        app.after_render -= note
-
-
-def terminal_output() -> Output:
-    """The output of prompt_toolkit: a terminal that gets no queries, without colour if none is wanted."""
-    depth = None if has_colour(os.environ) else ColorDepth.DEPTH_1_BIT
-    return _NoQuestions.from_pty(sys.stdout, term=os.environ.get("TERM"), default_color_depth=depth)
+        with self.parser.delivering(self._keep_unread), super().attach(on_input):
+            self.parser.await_rest(input_ready_callback)
+            yield
 
 
 T = TypeVar("T")
@@ -349,6 +359,10 @@ class AskedQuestion:
         else:
             self._held = key
             self._holding = self._loop.call_later(FLOW_SECONDS, lambda: self.feed(self.take_held()))
+
+    def take_unfinished(self) -> str:
+        """Remove and return what has arrived of a paste into the answer, if the paste has not ended."""
+        return self._parser.take_unfinished()
 
     def take_held(self) -> str:
         """Remove and return a key that was to answer once no other had followed it; "" if there is none."""

@@ -275,7 +275,8 @@ class UnsentLines:
     @property
     def is_waiting(self) -> bool:
         """Whether something is typed for the next prompt."""
-        return self.is_line_queued or bool(self._line.said) or self._leaves or bool(self._left_keys())
+        is_typing = bool(self._line.said) or self._keyboard.parser.is_pasting
+        return self.is_line_queued or is_typing or self._leaves or bool(self._left_keys())
 
     @property
     def is_line_queued(self) -> bool:

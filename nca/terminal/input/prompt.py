@@ -24,11 +24,12 @@ from prompt_toolkit.styles import DynamicStyle
 
 from nca.errors import UsageError
 from nca.humanize import clean_text
+from nca.terminal.input import display
 from nca.terminal.input.display import Hint, ShownText, TypedLines, give_back_rows, prompt_style, sign, typed_ahead
 from nca.terminal.input.edited_line import Line
 from nca.terminal.input.file_finder import written
 from nca.terminal.input.history import DraftFile, HistorySuggestion, PrivateHistory, remember
-from nca.terminal.input.keyboard import ESCAPE_SECONDS, Keyboard, drawn, terminal_output, write_above
+from nca.terminal.input.keyboard import ESCAPE_SECONDS, Keyboard
 from nca.terminal.input.keys import REWIND, completes, prompt_keys, typed_by_key
 from nca.terminal.input.line_kind import pasted_text
 from nca.terminal.input.pastes import FoldedPastes, PastedImages, PastedPaths
@@ -200,7 +201,7 @@ class Prompt:
 
     async def drawn(self) -> None:
         """Wait until the prompt is on the screen."""
-        await drawn(self._session.app)
+        await display.drawn(self._session.app)
 
     def interrupt(self) -> bool:
         """Handle a SIGINT like Ctrl-C. False: Enter was quicker, so it is meant for the work that begins."""
@@ -250,8 +251,7 @@ class Prompt:
         return self._pastes.shown(text_of(self._pastes.refold(words(text))))
 
     def above(self, write: Callable[[], None]) -> None:
-        """Write above the prompt, or at once if it is not on the screen."""
-        write_above(self._session.app, write)
+        display.write_above(self._session.app, write)
 
     def _create_session(self) -> PromptSession[str]:
         session: PromptSession[str] = PromptSession(
@@ -269,7 +269,7 @@ class Prompt:
             style=DynamicStyle(lambda: prompt_style(self._settings.theme)),
             include_default_pygments_style=False,
             input=self._keyboard,
-            output=terminal_output(),
+            output=display.terminal_output(),
         )
         # Set here: PromptSession would take it for a reason not to complete while a person types.
         session.default_buffer.enable_history_search = to_filter(True)

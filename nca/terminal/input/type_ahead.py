@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import codecs
 import contextlib
 import math
-import os
 import select
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -23,14 +21,12 @@ from nca.terminal.input.keyboard import (
     AskedQuestion,
     Keyboard,
     KeyQuestion,
-    PasteTimeoutParser,
     meaning,
 )
 from nca.terminal.input.line_editor import UnsentLines
 from nca.terminal.input.pastes import FoldedPastes
 from nca.terminal.input.terminal_modes import (
     TerminalModes,
-    is_open,
     mark_pastes,
     stop_process,
     stop_signal_handled,
@@ -40,7 +36,6 @@ from nca.words import Words
 
 _INTERRUPTS = (Keys.ControlC, Keys.SIGINT)
 _BACK_TAB = "\x1b[Z"
-_READ_BYTES = 65_536
 _FROM_LINE_MODE = str.maketrans({"\n": "\r", "\0": "\x04"})
 """How a terminal in line mode stores Enter and Ctrl-D."""
 
@@ -77,8 +72,7 @@ class TypeAhead(UnsentLines):
         self._escape: asyncio.TimerHandle | None = None
         """Runs while an Escape may still be the beginning of another key."""
         self._modes = TerminalModes(keyboard.fileno())
-        self._parser = PasteTimeoutParser(self._keep)
-        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._parser = keyboard.parser
         self._is_collecting = False
         self.is_lent = False
         self._last_key = -math.inf
@@ -98,34 +92,33 @@ class TypeAhead(UnsentLines):
             yield
             return
         self._take_typed(early)
+        mark_pastes(on=True)
         try:
             with stop_signal_handled(suspend):
                 yield
         finally:
+            mark_pastes(on=False)
             self._modes.give_back()
 
     @contextmanager
     def collecting(self) -> Iterator[None]:
-        """Collect keys while nca works. Afterwards they wait for the next prompt."""
+        """Collect keys while nca works. Afterwards they wait for the next prompt, which goes on with an open paste."""
         loop, descriptor = asyncio.get_running_loop(), self._keyboard.fileno()
         try:
             loop.add_reader(descriptor, self._read, descriptor)
         except OSError:
             yield
             return
-        mark_pastes(on=True)
         self._is_collecting = True
-        if self._take_over():
-            loop.call_soon(self._interrupts.interrupt)
-        loop.call_soon(self.offer_lines)  # behind the beginning of the work
-        try:
-            yield
-        finally:
-            self._is_collecting = False
-            loop.remove_reader(descriptor)
-            mark_pastes(on=False)
-            self._parser.feed(self._take_escape())
-            _end(self._parser)
+        with self._parser.delivering(self._keep):
+            self._take_over()
+            loop.call_soon(self.offer_lines)  # behind the beginning of the work
+            try:
+                yield
+            finally:
+                self._is_collecting = False
+                loop.remove_reader(descriptor)
+                self._parser.feed(self._take_escape())
 
     @contextmanager
     def lent(self, *, is_quiet: bool, is_typed_kept: bool = False) -> Iterator[None]:
@@ -138,8 +131,8 @@ class TypeAhead(UnsentLines):
         loop, descriptor = asyncio.get_running_loop(), self._keyboard.fileno()
         if self._is_collecting:
             loop.remove_reader(descriptor)
-            mark_pastes(on=False)
         if not is_quiet:
+            mark_pastes(on=False)
             self._modes.be_as_found()
         self.is_lent = True
         try:
@@ -150,9 +143,11 @@ class TypeAhead(UnsentLines):
                 with contextlib.suppress(OSError):
                     self._take_typed(self._modes.read_typed())
             self._modes.be_quiet()
+            if not is_quiet:
+                mark_pastes(on=True)
             if self._is_collecting:
                 loop.add_reader(descriptor, self._read, descriptor)
-                mark_pastes(on=True)
+                self._take_over()
 
     def suspend(self) -> None:
         """Suspend the program, with the terminal as nca found it. Returns when it is continued."""
@@ -166,12 +161,12 @@ class TypeAhead(UnsentLines):
         self._modes.be_as_found()
         stop_process(group=True)
         self._modes.be_quiet()
-        mark_pastes(on=self._is_collecting)
+        mark_pastes(on=True)
 
     async def pause(self) -> None:
         """Wait until nobody is in the middle of a line."""
         loop = asyncio.get_running_loop()
-        while self._line.said:
+        while self._has_open_line():
             if (left := self._last_key + PAUSE_SECONDS - loop.time()) <= 0:
                 return
             await asyncio.sleep(left)
@@ -206,11 +201,13 @@ class TypeAhead(UnsentLines):
         try:
             yield
         finally:
+            unfinished = self._question.take_unfinished()
             self._type(self._question.take_held())
             self._question = None
             if question.unsent:
                 self._line.put(question.unsent)
                 self.note(is_entered=False)
+            self._type(unfinished)
 
     def _read_all(self) -> None:
         descriptor = self._keyboard.fileno()
@@ -220,20 +217,16 @@ class TypeAhead(UnsentLines):
     def _read(self, descriptor: int) -> bool:
         """Read what has arrived. False at the end of the input."""
         loop = asyncio.get_running_loop()
-        try:
-            data = os.read(descriptor, _READ_BYTES)
-            if not data and is_open(descriptor):
-                # Somebody else has taken what there was to read.
-                return True
-        except OSError:
-            data = b""
-        if not data:
+        data = self._keyboard.read_text()
+        if data is None:
             # End of input: the next prompt meets it and ends the loop.
             loop.remove_reader(descriptor)
             if self._question is not None:
                 self._question.press(None)
             return False
-        text = self._take_escape() + self._decoder.decode(data)
+        if not data:
+            return True
+        text = self._take_escape() + data
         now = loop.time()
         since_key, self._last_key = now - self._last_key, now
         if self._question is None:
@@ -245,7 +238,7 @@ class TypeAhead(UnsentLines):
     def _read_while_asked(self, text: str, asked: AskedQuestion, since_key: float) -> None:
         asked.is_refused = False
         question, now = asked.question, self._last_key
-        if question.is_typed:
+        if question.is_typed and not self._parser.is_pasting:
             goes_on = since_key < FLOW_SECONDS and text.isprintable()
             asked.feed(question.take_back() + text if goes_on else text)
             return
@@ -332,26 +325,24 @@ class TypeAhead(UnsentLines):
     def note(self, *, is_entered: bool) -> None:
         self._note(self.unsent, is_entered)
 
-    def _take_over(self) -> bool:
-        """Take the keys that the last prompt read and did not use. True: one is a Ctrl-C for the work that begins."""
+    def _take_over(self) -> None:
+        """Take the keys that the last reader read and did not use. A Ctrl-C is for the work that begins."""
         keys = [*get_typeahead(self._keyboard), *self._keyboard.take_unread()]
         typed = [key for key in keys if key.key not in _INTERRUPTS]
         self.press_all(typed)
-        self._parser.feed(self._keyboard.parser.take_open_paste())
         self._parser.await_rest()
-        return len(typed) < len(keys)
+        if len(typed) < len(keys):
+            asyncio.get_running_loop().call_soon(self._interrupts.interrupt)
+
+    def take_unsent(self) -> list[Words]:
+        if self._parser.is_pasting:
+            with self._parser.delivering(self._keep):
+                self._parser.end_paste()
+        return super().take_unsent()
 
     def _take_typed(self, typed: bytes) -> None:
         """Pass on text typed in line mode to the next prompt."""
         keys: list[KeyPress] = []
-        parser = PasteTimeoutParser(keys.append)
-        parser.feed(typed.decode("utf-8", "replace").translate(_FROM_LINE_MODE))
-        _end(parser)
+        with self._parser.delivering(keys.append):
+            self._parser.feed(typed.decode("utf-8", "replace").translate(_FROM_LINE_MODE))
         store_typeahead(self._keyboard, keys)
-
-
-def _end(parser: PasteTimeoutParser) -> None:
-    """No more comes."""
-    if parser.is_pasting:
-        parser.end_paste()
-    parser.flush()

@@ -23,7 +23,8 @@ from prompt_toolkit.layout.processors import BeforeInput
 from prompt_toolkit.styles import Style
 from rich.cells import cell_len, set_cell_size
 
-from nca.terminal.input.keyboard import ESCAPE_SECONDS, Keyboard, terminal_output, write_above
+from nca.terminal.input.display import terminal_output, write_above
+from nca.terminal.input.keyboard import ESCAPE_SECONDS, Keyboard
 from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.theme import prompt_styles
 

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from prompt_toolkit.key_binding import KeyPress
 from prompt_toolkit.keys import Keys
 
-from nca.terminal.input.keyboard import PASTE_SECONDS, SETTLE_SECONDS, PasteTimeoutParser
+from nca.terminal.input.keyboard import ESCAPE_SECONDS, PASTE_SECONDS, SETTLE_SECONDS, PasteTimeoutParser
 from nca.terminal.input.terminal_modes import TerminalModes, is_open
 
-START, END = "\x1b[200~", "\x1b[201~"
+START, END, ESCAPE = "\x1b[200~", "\x1b[201~", "\x1b"
 
 
 def test_where_there_is_no_terminal_nothing_is_changed_or_given_back() -> None:
@@ -126,3 +126,40 @@ def test_a_paste_is_one_however_it_is_cut(text: str, cuts: list[int]) -> None:
     parser.flush()
     content = text.replace(START, "").replace(END, "")
     assert [(key.key, key.data) for key in keys] == [(Keys.BracketedPaste, content)]
+
+
+def test_a_paste_goes_on_with_the_next_reader_wherever_it_is_cut() -> None:
+    whole = f"{START}two\r!lines{END}"
+    for cut in range(1, len(whole)):
+        before: list[KeyPress] = []
+        after: list[KeyPress] = []
+        parser = PasteTimeoutParser(before.append)
+        parser.feed(whole[:cut])
+        with parser.delivering(after.append):
+            parser.feed(whole[cut:])
+            parser.flush()
+        assert not before, cut
+        assert [(key.key, key.data) for key in after] == [(Keys.BracketedPaste, "two\r!lines")], cut
+
+
+def test_a_key_that_was_half_pressed_for_the_reader_before_is_no_key_for_the_next_one() -> None:
+    parser, keys = PasteTimeoutParser(lambda key: None), list[KeyPress]()
+    parser.feed(ESCAPE)
+    with parser.delivering(keys.append):
+        parser.flush()
+        parser.feed("a")
+    assert [key.data for key in keys] == ["a"]
+
+
+def test_the_mark_of_a_paste_is_waited_for_longer_than_the_rest_of_a_key() -> None:
+    keys: list[KeyPress] = []
+    parser = PasteTimeoutParser(keys.append)
+    seconds = []
+    for piece in START:
+        parser.feed(piece)
+        seconds.append(parser.patience_seconds)
+        if piece.isdigit():
+            parser.flush()
+    assert seconds == [*[ESCAPE_SECONDS] * 2, *[PASTE_SECONDS] * 4]
+    assert parser.is_pasting
+    assert not keys

@@ -75,7 +75,8 @@ ABOVE = """
 import asyncio, signal
 from prompt_toolkit import PromptSession
 from prompt_toolkit.key_binding import KeyBindings
-from nca.terminal.input.keyboard import Keyboard, drawn, write_above
+from nca.terminal.input.display import drawn, write_above
+from nca.terminal.input.keyboard import Keyboard
 signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
 keys = KeyBindings()
 keys.add("c-j")(lambda event: event.current_buffer.insert_text("<line break>"))

@@ -10,7 +10,7 @@ from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.layout import Layout, Window
 from prompt_toolkit.output import DummyOutput
 
-from nca.terminal.input.keyboard import write_above
+from nca.terminal.input.display import write_above
 
 
 @pytest.mark.parametrize("is_ending_first", [False, True])

@@ -98,6 +98,44 @@ def test_a_paste_that_never_ends_keeps_no_key_while_it_works() -> None:
         tty.sees("  for the next step: half a paste typed")
 
 
+def test_a_paste_that_an_answer_ends_in_is_one_paste_wherever_it_is_cut(tmp_path: Path) -> None:
+    """The lines before the end of the answer were a message, each later one was sent, and the command ran."""
+    paste = "\x1b[200~one ü\r!touch RAN\rlast\x1b[201~"
+    begin, end = paste.index("ü"), paste.index("\x1b[201~")
+    cuts = [3, 5, 6, begin, begin + 2, end - 2, *range(end + 1, len(paste))]
+    answers = map("Answer {}.".format, range(len(cuts)))
+    with chat(*answers, columns=80, piece_seconds=0.2, directory=str(tmp_path)) as tty:
+        tty.sees("›")
+        for number, cut in enumerate(cuts):
+            if is_read_at_work := number % 2:
+                tty.line("go on")
+                tty.sees(f"Answer {number}")
+            tty.send(("" if is_read_at_work else "go on\r") + paste[:cut])
+            tty.sees(f"Answer {number}.")
+            tty.send(paste[cut:])
+            tty.sees("\n› one ü\n  !touch RAN\n  last")
+            tty.settle()
+            tty.send(CTRL_C)
+            tty.sees_no("!touch")
+        assert "The script is over" not in tty.text()
+        assert b"\x1b[?2004l" not in tty.raw, "a paste would have come unmarked"
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_paste_right_behind_the_key_that_ends_a_list_is_for_the_prompt(tmp_path: Path) -> None:
+    lines = "!touch RAN\r" * 15_000
+    with chat("Never.", columns=80, directory=str(tmp_path)) as tty:
+        tty.sees("›")
+        tty.settle()
+        tty.line("/config")
+        tty.sees("Search:")
+        tty.send(f"\x1b\x1b[200~{lines}end\x1b[201~")
+        tty.sees("› [pasted 15001 lines]")
+        tty.settle()
+        assert "Never." not in tty.text()
+    assert not list(tmp_path.iterdir())
+
+
 def test_escape_stops_the_answer_and_keeps_what_was_typed() -> None:
     with at_work() as tty:
         tty.send("one\rtwo")
