@@ -220,6 +220,8 @@ def test_japanese_is_cut_behind_its_sentences_and_by_its_items() -> None:
     assert is_list("・一つ目\n・二つ目\n・三つ目")
     assert names_of("triệu/đêm, nghìn/người") == {"triệu/đêm", "nghìn/người"}
     assert names_of("300mlの小瓶を別に作る、Übung/42") == {"300ml", "Übung/42"}
+    assert names_of("src/a.py:113:def f:") == names_of("src/a.py:7: at src/a.py:7:5") == {"src/a.py"}
+    assert names_of("http://localhost:8080/api nginx:1.25") == {"http://localhost:8080/api", "nginx:1.25"}
     assert names_of("\x1b[2Jclear \x1b[31mred\x1b[0m src/a.py") == {"src/a.py"}
 
 
