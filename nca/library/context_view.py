@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import zip_longest
 from threading import Lock
@@ -52,6 +52,8 @@ class FittedRequest:
     items      the view, by position from 1: `verbatim`, `stub`, `summary` and `marker` items (see `CompactionResult`)
     request    the object that was passed in, with these messages; None for a list
     notices    problems, one sentence each
+    positions  by message as `items` and `recall` number them: its first row in the list that was passed in, from 1; 0
+               for a system prompt beside the list
     """
 
     messages: list[dict[str, Any]]
@@ -61,6 +63,7 @@ class FittedRequest:
     items: list[dict[str, Any]]
     request: dict[str, Any] | None = None
     notices: tuple[str, ...] = ()
+    positions: list[int] = field(default_factory=list)
 
     def shown(self, messages: Sequence[M], shorten: Callable[[M, str], M], new: Callable[[str], M]) -> list[M]:
         """The same request in a program's own messages, one for each message that was passed in.
@@ -215,6 +218,7 @@ class ContextView:
             items=items_of(history, history.view),
             request=shaped.request(rows),
             notices=notices,
+            positions=shaped.positions,
         )
 
     recall_tool = _RecallTool()

@@ -261,6 +261,9 @@ class AnthropicMessages(shaped.ShapedMessages):
     def request(self, rows: shaped.Rows) -> dict[str, Any] | None:
         return shaped.without_notes(super().request(rows) or {}) or None
 
+    def _row_numbers(self) -> list[int]:
+        return [origin.row + 1 for origin in self._origins]
+
     def _written(self, row: _Row) -> dict[str, Any]:
         if row.origin is None:
             alone = row.blocks[0] if len(row.blocks) == 1 else {}

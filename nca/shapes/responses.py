@@ -7,6 +7,7 @@ reasoning stays with the call that it led to.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from typing import Any
 
 import msgspec
@@ -81,6 +82,10 @@ class ResponsesItems(shaped.ShapedMessages):
     def request(self, rows: shaped.Rows) -> dict[str, Any] | None:
         is_same_text = isinstance(self._list, str) and rows == [{"role": "user", "content": self._list}]
         return super().request(self._list if is_same_text else rows)
+
+    def _row_numbers(self) -> list[int]:
+        before = accumulate((len(items) for items in self._origins), initial=1)
+        return [number if items else 0 for number, items in zip(before, self._origins, strict=False)]
 
     def _take(self, message: Message, items: list[dict[str, Any]]) -> None:
         self.messages.append(message)

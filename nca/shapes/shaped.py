@@ -19,6 +19,7 @@ from nca.errors import InvalidMessages
 from nca.messages import AttachmentPart, MediaPart, Message, Part, TextPart, ToolCall
 from nca.wire import (
     content_text,
+    is_note,
     kind_name,
     message_to_dict,
     messages_from_list,
@@ -66,6 +67,16 @@ class ShapedMessages(ABC):
     @abstractmethod
     def write(self, messages: Sequence[Message], known: Sequence[Message]) -> Written:
         """The rows of these messages. One of `known` (the same object) comes back as it was handed in."""
+
+    @property
+    def positions(self) -> list[int]:
+        """By message: the place of its first row in the list that was handed in, from 1; 0 for a prompt beside it."""
+        rows = [0, *(place for place, row in enumerate(self._list, 1) if not is_note(row))]
+        return [rows[number] for number in self._row_numbers()]
+
+    def _row_numbers(self) -> list[int]:
+        """By message: the number of its first row, from 1, without notes."""
+        return list(range(1, len(self.messages) + 1))
 
     def request(self, rows: Rows) -> dict[str, Any] | None:
         """The object that was handed in with these rows instead of its own; None if a list was handed in."""

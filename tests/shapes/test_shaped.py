@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
+import nca
 from nca.messages import AttachmentPart, MediaPart, Message, Part, TextPart, ToolCall
 from nca.shapes.anthropic import AnthropicMessages
 from nca.shapes.responses import ResponsesItems
@@ -247,3 +248,30 @@ def test_a_result_is_never_empty(parts: tuple[Part, ...], content: Any) -> None:
 )
 def test_a_content_is_text_unless_it_has_more(content: Any, rows: Any) -> None:
     assert content_rows(content, "kind") == rows
+
+
+def test_a_number_of_a_view_has_its_place_in_the_list_that_was_handed_in() -> None:
+    calls = [{"type": "tool_use", "id": one, "name": "f", "input": {}} for one in "ab"]
+    results = [{"type": "tool_result", "tool_use_id": one, "content": "r"} for one in "ab"]
+    rows: list[dict[str, Any]] = [
+        {"role": "user", "content": "first"},
+        {"role": "assistant", "content": calls},
+        {"role": "user", "content": results},
+        {"role": "assistant", "content": [{"type": "text", "text": "fourth"}]},
+    ]
+    fit = nca.ContextView(context_window=32_000).fit
+    assert fit(rows).positions == [1, 2, 3, 3, 4]
+    view = nca.ContextView(context_window=32_000)
+    assert view.fit({"system": "Be brief.", "messages": rows}).positions == [0, 1, 2, 3, 3, 4]
+    items = [
+        {"role": "user", "content": "first"},
+        {"type": "function_call", "call_id": "a", "name": "f", "arguments": "{}"},
+        {"type": "function_call", "call_id": "b", "name": "f", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "a", "output": "r"},
+        {"type": "function_call_output", "call_id": "b", "output": "r"},
+    ]
+    view = nca.ContextView(context_window=32_000)
+    assert view.fit({"instructions": "Be brief.", "input": items}).positions == [0, 1, 2, 4, 5]
+    chat: list[dict[str, Any]] = [rows[0], {"role": "_note", "content": "x"}, {"role": "assistant", "content": "third"}]
+    assert nca.ContextView(context_window=32_000).fit(chat).positions == [1, 3]
+    assert nca.ContextView(context_window=32_000).fit({"input": "Hi", "instructions": ""}).positions == [1]
