@@ -70,7 +70,10 @@ def assemble(
     prompt = prompts.of(state.settings, state.facts)
     outputs, files_read, wish = store.outputs_folder(session.info.id), FilesRead(), CompactionWish()
     subtasks, jobs, files = Subtasks(prompt.agents), _jobs(state, emit), _file_history(state, directory)
+    # A fork names the files of the session that it came from: where other sessions may be read, so may their outputs.
+    read = (outputs.parent if sees_all else outputs,) if outputs else ()
     given = ToolContext(
+        readable=lambda: read,
         files_read=files_read,
         skills=prompt.skills,
         subtasks=subtasks,

@@ -117,7 +117,11 @@ class _Task:
         state = SessionState(store, store.create(directory="", model=first.facts.name), loaded, first.facts)
         outputs = parent.outputs / within if parent.outputs is not None else None
         wish, recorder, skills = CompactionWish(), parent.files.recorder, parent.window.prompt.skills
-        given = ToolContext(files_read=FilesRead(), recorder=recorder, jobs=parent.jobs, skills=skills, wish=wish)
+        read = (parent.outputs,) if parent.outputs is not None else ()
+        seen = FilesRead()
+        given = ToolContext(
+            files_read=seen, recorder=recorder, jobs=parent.jobs, skills=skills, wish=wish, readable=lambda: read
+        )
         own = own_toolbox(state, parent.directory, parent.archive, outputs, given)
         toolbox = parent.toolbox.renewed(own, has=lambda name: name != TASK and (agent is None or agent.has(name)))
         self.window = _TaskWindow(parent.window, state, toolbox, text)

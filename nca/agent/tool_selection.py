@@ -46,12 +46,10 @@ def own_toolbox(
     outputs  the folder for command output that is too large to show; None: it is not kept
     given    what the tools get of the conversation beside its state
     """
-    # A fork names the files of the session that it came from: where other sessions may be read, so may their outputs.
-    folders = (outputs.parent if archive.sees_all else outputs,) if outputs else ()
 
     def readable() -> Sequence[Path]:
         added = (directory / os.path.expanduser(one) for one in state.settings.tools.readable)  # noqa: PTH111
-        return (*folders, *added)
+        return (*given.readable(), *added)
 
     context = replace(
         given,

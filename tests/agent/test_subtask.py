@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -112,6 +113,21 @@ async def test_a_long_output_is_kept_beside_those_of_the_conversation_and_can_be
     (kept,) = [path for path in outputs.glob("task-*/*") if path.is_file()]
     assert kept.read_text() == lines
     assert str(kept) in str(second.messages[-1]["content"])
+
+
+async def test_an_output_of_the_conversation_can_be_read(room: Rooms) -> None:
+    """A task has a folder of outputs of its own inside the conversation's."""
+    found: list[str] = []
+    reads = lambda _: call("read_file", json.dumps({"path": found[0]}))  # noqa: E731
+    conversation = room.start([call("task", TASK), "Found."], [reads, "Under the third."])
+    outputs = room.store.outputs_folder(conversation.session.info.id)
+    assert outputs is not None
+    outputs.mkdir(parents=True)
+    (outputs / "5.txt").write_text("Stone 3 has a flag.")
+    found.append(str(outputs / "5.txt"))
+    await conversation.send("Find the flag.")
+    _, second = room.requests(inner=True)
+    assert "Stone 3 has a flag." in str(second.messages[-1]["content"])
 
 
 async def test_what_it_wishes_of_its_context_is_no_wish_of_the_conversation(room: Rooms) -> None:

@@ -269,3 +269,24 @@ async def test_a_programs_tools_are_beside_those_of_nca(tmp_path: Path) -> None:
             await talk.close()
         with pytest.raises(nca.UsageError, match="Two tools have the same name: read_file"):
             nca.Conversation.open(loaded, store=store, model=model, directory=tmp_path, tools=[Reads()])
+
+
+@pytest.mark.parametrize("sees_all", [False, True])
+async def test_a_programs_conversation_reads_its_own_outputs_only(sees_all: bool, tmp_path: Path) -> None:
+    (project := tmp_path / "project").mkdir()
+    loaded = nca.load_settings(project=project, env={})
+    with nca.Store.open(tmp_path / "talk.db") as store:
+        model = ScriptedModel(["Hi."])
+        talk = nca.Conversation.open(loaded, store=store, model=model, directory=project, sees_all_sessions=sees_all)
+        folders = [store.outputs_folder(session) for session in (talk.session.info.id, "0ther5e55")]
+        calls = []
+        for number, folder in enumerate(folders):
+            assert folder is not None
+            folder.mkdir(parents=True)
+            (folder / "5.txt").write_text("zebra")
+            calls.append(ToolCall(f"c{number}", "read_file", json.dumps({"path": str(folder / "5.txt")})))
+        await talk.use_model(ScriptedModel([Message("assistant", None, tuple(calls)), "Done."]))
+        await talk.send("Read.")
+        results = [entry.message.text for entry in talk.session.log.entries() if entry.message.role == "tool"]
+        assert ["zebra" in one for one in results] == [True, sees_all]
+        await talk.close()
