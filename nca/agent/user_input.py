@@ -208,7 +208,9 @@ class UserInput:
         if self.window.context.fit == "refuse":
             beside = beside_newest(Draft(history, self.window.meter))
             if tokens + beside > measured.budget.budget_tokens:
-                raise too_large(tokens, beside, measured.budget)
+                error = too_large(tokens, beside, measured.budget)
+                error.advice = f"{error.advice} {self.window.state.way_out}".strip()
+                raise error
         cut = (CUT_SHORT,) if last is not None and last.message.is_interrupted else ()
         self.window.append(with_reminders(message, (*cut, *self._due_reminders(measured))))
         self.forget_waiting()
