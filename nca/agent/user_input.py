@@ -15,8 +15,7 @@ from nca.agent.window import Window
 from nca.config.tables import Injection
 from nca.context.admission import file_token_budget
 from nca.context.budget import Measurement
-from nca.context.draft import Draft
-from nca.context.fit import beside_newest, too_large
+from nca.context.fit import too_large
 from nca.context.plan import is_answered
 from nca.context.reminders import Reminders, shown_injections, with_reminders
 from nca.context.tokens import message_tokens
@@ -206,7 +205,9 @@ class UserInput:
             return
         tokens = self.window.meter.scaled(message_tokens(message))
         if self.window.context.fit == "refuse":
-            beside = beside_newest(Draft(history, self.window.meter))
+            meter = self.window.meter
+            # Nothing else of the log is read: what is said while it cannot be read is kept.
+            beside = meter.total(meter.fixed_raw + sum(history.run_tokens(seq, seq) for seq in history.pins))
             if tokens + beside > measured.budget.budget_tokens:
                 error = too_large(tokens, beside, measured.budget)
                 error.advice = f"{error.advice} {self.window.state.way_out}".strip()
