@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import msgspec
 
+from nca.agent.usage_breakdown import window_parts
 from nca.agent.window import Window
-from nca.context.parts import TALK, view_parts
+from nca.context.parts import FIXED, TALK, split, view_parts
 from nca.context.plan import Proposal
 from nca.context.summary import CUT
 from nca.context.summary_writer import BY_CODE
@@ -24,7 +25,7 @@ from nca.sessions.views import CompactionRecord
 class CompactionDiff:
     """The view before and after a compaction.
 
-    before, after  tokens by kind (`nca.context.parts.TALK`), of the log at that time; they differ by what the
+    before, after  tokens by kind (`nca.context.parts.KINDS`), of the log at that time; they add up to what the
                    compaction's record says
     hidden         the messages that it hid
     stubs          the messages that it shortened
@@ -49,12 +50,13 @@ def compaction_diff(window: Window, record: CompactionRecord) -> CompactionDiff:
     before, after = views.load(record.view_before), views.load(record.view_after)
     # The store does not say how long the log was then: not shorter than the view, and the rest by the clock.
     end = max(after.tail - 1, bisect_right(history.entries, record.at, key=lambda entry: entry.at))
-    taken = record.tokens_before - record.tokens_after
-    old, new = _counted(view_parts(history, before, end), view_parts(history, after, end), taken)
+    old, new = view_parts(history, before, end), view_parts(history, after, end)
+    parts, kinds = window_parts(window), [kind for kind in TALK if old[kind] or new[kind]]
+    fixed = {kind: parts[kind] for kind in FIXED if parts[kind]}
     return CompactionDiff(
         record,
-        old,
-        new,
+        _counted(fixed, old, kinds, record.tokens_before),
+        _counted(fixed, new, kinds, record.tokens_after),
         newly_hidden(before, after),
         newly_stubbed(before, after),
         tuple(item for item in after.items if isinstance(item, Summary | Marker) and item not in before.items),
@@ -113,16 +115,10 @@ def _hidden(view: View) -> tuple[Range, ...]:
     return merge_ranges(span for item in view.items if isinstance(item, Summary | Marker) for span in item.ranges)
 
 
-def _counted(old: Counter[str], new: Counter[str], taken: int) -> tuple[dict[str, int], dict[str, int]]:
-    """Both as tokens, scaled so that they differ by `taken`; what rounding leaves over is put to the largest kind."""
-    lost_raw = old.total() - new.total()
-    scale = taken / lost_raw if lost_raw > 0 and taken > 0 else 1.0
-    kinds = [kind for kind in TALK if old[kind] or new[kind]]
-    before, after = ({kind: round(parts[kind] * scale) for kind in kinds} for parts in (old, new))
-    if lost_raw > 0 and taken > 0:
-        largest = max(kinds, key=lambda kind: before[kind])
-        before[largest] += taken - (sum(before.values()) - sum(after.values()))
-    return before, after
+def _counted(fixed: Mapping[str, int], raw: Counter[str], kinds: Sequence[str], tokens: int) -> dict[str, int]:
+    """A request of so many tokens by kind, as `/context` splits it."""
+    fixed = fixed if sum(fixed.values()) < tokens else {}  # another model's, say
+    return {**fixed, **split(tokens - sum(fixed.values()), {kind: raw[kind] for kind in kinds})}
 
 
 @dataclass(frozen=True, slots=True)

@@ -234,7 +234,7 @@ class Hooks:
         record = self._window.session.views.compactions()[-1]
         diff = compaction_diff(self._window, record)
         facts = {kind: {"kept": kept, "gone": stated - kept} for kind, (kept, stated) in record.kept.items()}
-        tokens = {kind: {"before": diff.before[kind], "after": diff.after[kind]} for kind in diff.before}
+        tokens = {kind: {"before": diff.before[kind], "after": diff.after.get(kind, 0)} for kind in diff.before}
         return {
             "compact_summary": "\n\n".join(item.text for item in diff.made if isinstance(item, Summary)),
             "tokens_before": record.tokens_before,

@@ -234,7 +234,7 @@ def _diff_table(diff: CompactionDiff, bar_cells: int) -> Table:
     table = new_table("", *right, *bars, has_header=True, gap=1, indent=1)
     most = max(1, *diff.before.values(), *diff.after.values())
     for kind, before in diff.before.items():
-        after = diff.after[kind]
+        after = diff.after.get(kind, 0)
         change = f"{'−' if after < before else '+'}{abs(after - before):,}" if after != before else ""
         kept, cells = (-(-tokens * max(0, bar_cells) // most) for tokens in (after, max(before, after)))
         bar = Text(BLOCK * kept, style=f"part.{kind}").append(FREE * (cells - kept), style="quiet")
