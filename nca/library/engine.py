@@ -106,11 +106,11 @@ class Engine:
 
     def notices(self, proposal: Proposal) -> tuple[str, ...]:
         said = list(proposal.notices)
-        if self._model and self.facts.is_window_guess:
+        if self.facts.is_window_guess:
             window = f"{self.facts.window_tokens:,} tokens"
-            said.insert(
-                0, f"The window of {shown(self._model)} is not known: {window} are assumed; context_window sets it."
-            )
+            named = f"The window of {shown(self._model)} is not known: {window} are assumed"
+            unnamed = f"No model is named: a window of {window} is assumed"
+            said.insert(0, f"{named if self._model else unnamed}; context_window sets it.")
         if self._asked_tokens > (reserved := self.budget.reserve_tokens):
             asked = f"{self._asked_tokens:,} to {reserved:,}"
             said.insert(0, f"max_output_tokens is lowered from {asked}: the answer may take half of the window.")
