@@ -230,7 +230,7 @@ class Hooks:
             await self._ask("PostCompact", (by,), trigger=by, **facts)
 
     def _last_compaction(self) -> dict[str, Any]:
-        """The compaction's facts by kind, tokens by kind of message, and hidden messages."""
+        """The compaction's facts by kind, tokens by kind, and hidden messages."""
         record = self._window.session.views.compactions()[-1]
         diff = compaction_diff(self._window, record)
         facts = {kind: {"kept": kept, "gone": stated - kept} for kind, (kept, stated) in record.kept.items()}
