@@ -39,6 +39,11 @@ class Background(Compactor):
         """A preparation has finished, and it is still good."""
         return self._task is not None and self._task.done() and self._is_good()
 
+    @property
+    def waits(self) -> bool:
+        """What is prepared is put in force once a compaction is due, and not before."""
+        return not self.window.context.idle_threshold and self.window.due() != "compact"
+
     def consider(self) -> None:
         """Begin a preparation after a turn, where the policy says so."""
         if not self.prepares or self._task is not None or self.window.decide("idle").action != "prepare":
@@ -79,7 +84,7 @@ class Background(Compactor):
         if not self._is_good():
             await self.close(MOVED_ON)
             return
-        if not self.window.context.idle_threshold and self.window.due() != "compact":
+        if self.waits:
             return
         self._task, trigger = None, self._trigger
         error = task.exception()

@@ -25,7 +25,7 @@ from nca.context.retention import kept_in_words
 from nca.context.stages.prune import SHORTENED, shorten_earlier
 from nca.context.summary import SummaryRequest
 from nca.context.view import RECALL, Range, Summary, View
-from nca.errors import ContextDoesNotFit, NcaError, ProviderFailure, UsageError
+from nca.errors import NcaError, ProviderFailure, UsageError
 from nca.events import ContextCompaction, Listener, Notice
 from nca.file_history.history import FileHistory
 from nca.models.catalog import saved_cost
@@ -82,6 +82,8 @@ class Compactor:
         self._memory, self._hooks, self.files, self._wish = memory, hooks, files, wish or CompactionWish()
         self._wish.share = self._share
         self.prepares = prepares
+        self._has_failed = False
+        """So ended the last compaction."""
         self._carded = 0
         """The message of the person after which a card was shown last."""
 
@@ -90,7 +92,8 @@ class Compactor:
         decision = self.window.decide("after turn")
         if decision.notice:
             at = self.window.compacts_from / self.window.budget.budget_tokens
-            follows = "Compaction follows before the next request." if decision.is_due else f"Compaction at {at:.0%}."
+            starts = "Compaction is tried again" if self._has_failed else "Compaction follows"
+            follows = f"{starts} before the next request." if decision.is_due else f"Compaction at {at:.0%}."
             follows = "A compaction is being prepared." if is_preparing else follows
             self._emit(context_warning(self.window, decision.notice, follows))
 
@@ -108,13 +111,6 @@ class Compactor:
 
     async def before_request(self) -> None:
         """Do what the model wants and what the policy decides: warn, compact, or refuse. Raises ContextDoesNotFit."""
-        try:
-            await self._before_request()
-        except ContextDoesNotFit as error:
-            error.advice = f"{error.advice} {self.window.state.way_out}".strip()
-            raise
-
-    async def _before_request(self) -> None:
         if (focus := self._wish.take()) is not None and self.window.context.auto != "off":
             await self.compact("asked", focus=focus)
         decision = self.window.decide("before request")
@@ -377,6 +373,7 @@ class Compactor:
         return f" It is already compacted{newer}. To use another focus, run /context undo first."
 
     def _say(self, phase: str, trigger: Trigger, **values: object) -> None:
+        self._has_failed = phase == "failed"
         self._emit(ContextCompaction(phase=phase, trigger=trigger, **values))  # type: ignore[arg-type]
 
 

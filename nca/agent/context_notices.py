@@ -26,6 +26,7 @@ from nca.context.view import Stub, without_ranges
 from nca.errors import ContextDoesNotFit, StoreError
 from nca.events import ContextWarning
 from nca.humanize import one_line
+from nca.messages import TextPart
 from nca.models.catalog import money
 from nca.tools.planning import Compact
 from nca.wire import content_text
@@ -67,9 +68,13 @@ def cut_newest_notice(window: Window, seq: int) -> str:
     stub = next((item for item in window.history.view.items if isinstance(item, Stub) and item.seq == seq), None)
     if stub is None:
         return ""
-    whole = content_text(window.history.message(seq).content)
-    seen = sum(bool(line.strip()) for line in stub.text.splitlines()) - 1
-    lines = whole.count("\n") + 1
+    content = window.history.message(seq).content
+    # Without the tags around a paste.
+    parts = content if isinstance(content, tuple) else ()
+    plain = tuple(TextPart(part.text) if isinstance(part, TextPart) else part for part in parts)
+    whole = content_text(plain or content).splitlines()
+    lines, theirs = len(whole), set(whole)
+    seen = sum(bool(line.strip()) and line in theirs for line in stub.text.splitlines())
     shown = f"{seen:,} of its {lines:,} lines" if lines > seen else "a part of it"
     return f"Your message is larger than the window: the model sees {shown}; /context show {seq} has all."
 

@@ -24,7 +24,7 @@ from nca.agent.turn import Turn
 from nca.config.loaded import LoadedSettings
 from nca.config.overrides import canonical
 from nca.config.paths import PathLike, read_path, read_paths
-from nca.errors import ConfigError, NcaError, UsageError
+from nca.errors import ConfigError, ContextDoesNotFit, NcaError, UsageError
 from nca.events import ErrorRaised, Failure, Listener, Listeners, Notice, TurnFinished, TurnStarted
 from nca.file_history.restore import Watch
 from nca.humanize import UsualNotice
@@ -244,6 +244,8 @@ class Conversation:
             finished = await turn.run(lambda: self._missing(text, asked))
         except NcaError as error:
             turn.fail()
+            if isinstance(error, ContextDoesNotFit) and (way_out := self._window.state.way_out):
+                error.advice += f" {way_out}"
             self._emit(ErrorRaised.of(error))
             took, why = time.monotonic() - started, Failure.of(error)
             finished = TurnFinished("failed", turn.text, turn.steps, took, exit_code=why.exit_code, error=why)
@@ -334,8 +336,16 @@ class Conversation:
         self._parts.models.take_settings(self.loaded)
         return key
 
+    def choose_level(self, level: str | None) -> None:
+        """Reason as much as was chosen with the model, "" as the settings say. None forgets the chosen model too."""
+        chosen = self.loaded.without_chosen_model() if level is None else self.loaded.with_chosen_level(level)
+        self._window.use(chosen, self._window.facts)
+        self._parts.models.take_settings(self.loaded)
+        if level is None and not self.session.is_read_only:
+            self.session.remember_model("")
+
     def file_changed(self, loaded: LoadedSettings) -> None:
-        """Take note that the project's file changed: values have other origins now, and no other value."""
+        """The project's file changed: values have other origins now, and no other value."""
         self._window.state.loaded = loaded
 
     async def use_model(self, model: Model) -> None:
@@ -348,12 +358,6 @@ class Conversation:
         # Report now what is due in this model's window, not only after the next message.
         self._compactor.after_turn()
         await old.close()
-
-    def forget_chosen_model(self) -> None:
-        """Use the model of the settings here again, instead of the choice in an earlier chat."""
-        self._window.use(self.loaded.without_chosen_model(), self._window.facts)
-        if not self.session.is_read_only:
-            self.session.remember_model("")
 
     async def close(self, *, keeps_model: bool = False) -> None:
         """Close the session, deleted if empty, and, unless another conversation `keeps_model`, the model.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from nca.agent.background import Background
 from nca.agent.usage_breakdown import UsageBreakdown, usage_breakdown_of, window_parts
 from nca.agent.window import Window
-from nca.context.policy import Rung, aim_ratio, is_due, target_tokens, thresholds
+from nca.context.policy import Rung, aim_ratio, is_due, target_tokens
 from nca.context.view import Marker, Stub, Summary, hidden_by
 from nca.models.catalog import request_cost, saved_cost
 
@@ -95,7 +95,7 @@ def stats_of(window: Window, background: Background, *, with_details: bool = Tru
         summaries=sum(isinstance(item, Summary) for item in items),
         # One that /context clear took is pinned for when it is shown again.
         pinned_messages=sum(hidden_by(history.view, seq) is None for seq in history.pins),
-        compact_at_tokens=thresholds(budget, window.context).compact,
+        compact_at_tokens=_compacts_at(window),
         auto=window.context.auto,
         next_rung=_next_rung(window, background),
         is_estimate=measured.is_estimate,
@@ -118,6 +118,13 @@ def _prices(window: Window, used_tokens: int) -> Prices:
     )
 
 
+def _compacts_at(window: Window) -> int:
+    """The usage in tokens at which the next compaction comes: after an undo of one, for instance, a later one."""
+    own = (rung.tokens for rung in window.rungs_ahead(prepares=False) if rung.action == "compact")
+    at = window.provider_compacts_at or next(own, window.compacts_from)
+    return min(at, window.budget.budget_tokens)
+
+
 def _next_rung(window: Window, background: Background) -> str:
     """The next actions as the context fills, in words: each rung that is still ahead, lowest first."""
     context, budget = window.context, window.budget
@@ -125,10 +132,11 @@ def _next_rung(window: Window, background: Background) -> str:
         return f"nothing by itself (auto-compaction is off); above {budget.budget_tokens:,} tokens nothing more is sent"
     if window.provider_compacts_at and window.measure().fits:
         return f"compaction by the provider at {window.provider_compacts_at:,} tokens"
-    if background.is_ready:
-        return "a compaction is ready and is put in force before the next request"
-    if background.is_running:
-        return "a compaction is being prepared and is put in force before the first request after that"
+    if background.is_ready or background.is_running:
+        state = "ready" if background.is_ready else "being prepared"
+        soon = "before the next request" if background.is_ready else "before the first request after that"
+        when = f"at {_compacts_at(window):,} tokens" if background.waits else soon
+        return f"a compaction is {state} and is put in force {when}"
     rungs = window.rungs_ahead(prepares=background.prepares)
     return ", ".join(_in_words(rung, context.auto, budget.budget_tokens) for rung in rungs)
 

@@ -209,9 +209,7 @@ class UserInput:
             # Nothing else of the log is read: what is said while it cannot be read is kept.
             beside = meter.total(meter.fixed_raw + sum(history.run_tokens(seq, seq) for seq in history.pins))
             if tokens + beside > measured.budget.budget_tokens:
-                error = too_large(tokens, beside, measured.budget)
-                error.advice = f"{error.advice} {self.window.state.way_out}".strip()
-                raise error
+                raise too_large(tokens, beside, measured.budget)
         cut = (CUT_SHORT,) if last is not None and last.message.is_interrupted else ()
         self.window.append(with_reminders(message, (*cut, *self._due_reminders(measured))))
         self.forget_waiting()

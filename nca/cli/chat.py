@@ -276,7 +276,11 @@ def ensure_weights(choice: Choice, choose_again: Callable[[], Choice]) -> Choice
         return choice
     if not _has_runtime():
         return _with_key(choose_again)
-    name = _wanted(choice)
+    try:
+        name = _wanted(choice)
+    except EOFError:
+        print()
+        return None
     if name is None:
         if not ask_for_key():
             print(wrapped(_KEY_HELP))
@@ -351,7 +355,7 @@ def _with_key(choose_again: Callable[[], Choice]) -> Choice | None:
 
 
 def _wanted(choice: Choice) -> str | None:
-    """The name of the model to download; None if the person has a key."""
+    """The name of the model to download; None if the person has a key. Raises EOFError if they leave."""
     from nca.cli.early_questions import can_ask, wrapped
     from nca.humanize import byte_size
     from nca.models.embedded import weights
@@ -372,10 +376,7 @@ def _wanted(choice: Choice) -> str | None:
     usual = "3" if missing else "1"
     print(wrapped(_QUESTION.format(recommended=titles[0], other=titles[1])))
     while True:
-        try:
-            answer = input(f"1, 2 or 3 [{usual}]: ").strip() or usual
-        except EOFError:
-            return None
+        answer = input(f"1, 2 or 3 [{usual}]: ").strip() or usual
         if answer in ("1", "2", "3"):
             return {"2": other, "3": None}.get(answer, recommended)
         print(f"Type 1, 2 or 3, or press Enter for {usual}. Ctrl-C leaves without downloading.")

@@ -30,6 +30,9 @@ from nca.config.overrides import (
 from nca.config.paths import FILE_NAME, PROJECT_FOLDER, data_dir, user_config_file
 from nca.config.schema import KEYS, Settings
 
+CHOICE = "/model in this session"
+"""The origin of a level of reasoning that was chosen with a model."""
+_LEVEL = "model.reasoning"
 _HELD: Mapping[str, Decision] = {"permissions.deny": "deny", "permissions.ask": "ask", "permissions.allow": "allow"}
 
 
@@ -197,9 +200,20 @@ class LoadedSettings:
         return self.base["model.name"].layer == Layer.CHOSEN
 
     def without_chosen_model(self) -> LoadedSettings:
-        """A copy without what was chosen with /model in an earlier chat of this project."""
-        base = {key: _default(key) if setting.layer == Layer.CHOSEN else setting for key, setting in self.base.items()}
-        return replace(self, base=MappingProxyType(profiled(base)))
+        """A copy without what was chosen with /model, in this session or in an earlier chat of this project."""
+        base, covered = (
+            {key: _default(key) if setting.layer == Layer.CHOSEN else setting for key, setting in values.items()}
+            for values in (self.base, self.covered)
+        )
+        kept = replace(self, base=MappingProxyType(profiled(base)), covered=MappingProxyType(covered))
+        return kept._without(_LEVEL) if kept.base[_LEVEL].origin == CHOICE else kept
+
+    def with_chosen_level(self, level: str) -> LoadedSettings:
+        """A copy with the level of reasoning of a model that is chosen now, in place of that of an earlier choice."""
+        kept = self.without_chosen_model()
+        base = {**self.base, _LEVEL: kept.base[_LEVEL]}
+        kept = replace(kept, base=MappingProxyType(profiled(base)))
+        return kept.with_value(_LEVEL, level, CHOICE) if level else kept
 
     def for_model(self, name: str) -> LoadedSettings:
         """The settings for this model, with matching pattern tables of the files."""

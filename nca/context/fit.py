@@ -44,7 +44,7 @@ def fit_or_refuse(draft: Draft, budget: Budget, limit_tokens: int) -> None:
         draft.settle()
     if draft.tokens > budget.budget_tokens:
         raise ContextDoesNotFit(
-            f"The request needs {draft.tokens:,} tokens even after compaction; the budget is"
+            f"Even compacted as far as may be, the request would need {draft.tokens:,} tokens; the budget is"
             f" {budget.budget_tokens:,} (window {budget.window_tokens:,}, of which {budget.reserve_tokens:,} are kept"
             " for the answer).",
             advice="Use a model with a larger window, unpin messages, or shorten the system prompt or the input.",

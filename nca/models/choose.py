@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from nca.config.loaded import CHOICE
 from nca.config.overrides import Layer
 from nca.config.schema import ModelSettings
 from nca.config.value_types import is_web_address, web_address
@@ -124,11 +125,10 @@ def choice_of_session(
     # Imports the price map, which a start with a named model need not have.
     from nca.models.reasoning import split_level
 
-    by = "/model in this session"
     name, level = split_level(typed)
-    if level and loaded.base["model.reasoning"].layer < Layer.ENVIRONMENT:
-        loaded = loaded.with_value("model.reasoning", level, by)
-    choice = named(name, loaded.for_model(name).settings.model, env, why=f"set by {by}")
+    if loaded.base["model.reasoning"].layer < Layer.ENVIRONMENT:
+        loaded = loaded.with_chosen_level(level)
+    choice = named(name, loaded.for_model(name).settings.model, env, why=f"set by {CHOICE}")
     return loaded, replace(choice, is_named=True, is_remembered=True)
 
 

@@ -54,7 +54,10 @@ def remember(conversation: Conversation, typed: str) -> str:
             "Later chats here begin with it, unless a flag or a settings file names a model; /model default goes back."
         )
     if configured.layer > Layer.CHOSEN:
-        return f"This session remembers it; new ones begin with {configured.value} ({configured.origin})."
+        ones = (
+            "Other chats and this session, once resumed," if configured.layer >= Layer.ENVIRONMENT else "New sessions"
+        )
+        return f"This chat goes on with it. {ones} begin with {configured.value} ({configured.origin})."
     return "Later chats in this directory begin with it; /model default goes back."
 
 
@@ -63,7 +66,7 @@ async def go_back(conversation: Conversation, output: Output) -> Choice:
 
     Raises ModelUnavailable if that model cannot be used; the choice is forgotten anyway.
     """
-    conversation.forget_chosen_model()
+    conversation.choose_level(None)
     if conversation.store.path is not None:
         try:
             ChosenModels(os.environ).forget(conversation.directory)
@@ -82,17 +85,18 @@ async def go_back(conversation: Conversation, output: Output) -> Choice:
 async def go_on(conversation: Conversation, output: Output) -> None:
     """In a session that was resumed in a chat: continue with the model that was chosen in it."""
     found = choice_of_session(conversation.session.info.chosen_model, conversation.loaded, os.environ)
-    if found is None or found[1].model == conversation.model.facts.name:
+    if found is None:
         return
     loaded, choice = found
+    conversation.choose_level(split_level(conversation.session.info.chosen_model)[1])
+    if choice.model == conversation.model.facts.name:
+        return
     try:
         model = await open_model(choice, loaded, output.on_event)
     except ModelUnavailable as error:
         output.notice(f"{choice.model} ({choice.why}) cannot be used now: {error.message}")
         return
     await conversation.use_model(model)
-    if loaded is not conversation.loaded:
-        conversation.set("model.reasoning", loaded.settings.model.reasoning)
     output.notice(f"{choice.model} answers: {choice.why}; /model default goes back to the configured one.")
 
 

@@ -82,6 +82,9 @@ async def test_it_is_applied_once_a_compaction_is_due_and_not_before(tmp_path: P
     await until_prepared(conversation, events)
     await until_ready(conversation)
     assert conversation.context.stats().usage_ratio < 0.79
+    await until_ready(conversation)
+    stats = conversation.context.stats()
+    assert stats.next_rung == f"a compaction is ready and is put in force at {stats.compact_at_tokens:,} tokens"
     await conversation.send("Next")
     assert len(compactions(events)) == 1
     while len(compactions(events)) == 1:
@@ -89,6 +92,10 @@ async def test_it_is_applied_once_a_compaction_is_due_and_not_before(tmp_path: P
     starting, completed = compactions(events)
     assert (starting.trigger, completed.phase, completed.trigger) == ("idle", "completed", "idle")
     assert completed.tokens_before >= 0.8 * conversation.context.stats().budget_tokens
+    conversation.context.undo()
+    stats = conversation.context.stats()
+    assert stats.compact_at_tokens > 0.8 * stats.budget_tokens
+    assert f"compaction at {stats.compact_at_tokens:,} tokens" in stats.next_rung, "one number"
     await conversation.close()
 
 

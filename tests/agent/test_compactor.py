@@ -12,11 +12,12 @@ from nca.context.tokens import message_tokens
 from nca.context.view import Marker, Stub
 from nca.errors import ContextDoesNotFit
 from nca.events import ContextCompaction, Event, Notice, SideRequestFinished
-from nca.messages import Message
+from nca.messages import Message, user_message
 from nca.models.catalog import ModelFacts
 from nca.sessions.store import Store
 from nca.testing.scripted import ScriptedModel
 from nca.wire import message_from_dict
+from nca.words import Source, words
 from tests.agent.parts import OnlyModel, compactor_of, context_of, window_of
 from tests.context.samples import agent_turn, talk
 
@@ -95,13 +96,16 @@ async def test_after_two_compactions_in_vain_one_event_says_so_and_no_third_is_t
     assert await grow_to(0.97) == ["starting", "completed"]
 
 
-async def test_a_message_larger_than_the_window_is_cut_and_one_line_says_once_how_much_the_model_sees() -> None:
+@pytest.mark.parametrize("source", ["typed", "pasted"])
+async def test_a_message_larger_than_the_window_is_cut_and_one_line_says_once_how_much_the_model_sees(
+    source: Source,
+) -> None:
     store, events = Store.open(None), list[Event]()
     loaded = defaults().with_values({"model.summarizer": "none", "model.context_window": 8_000}, "the test")
     window = window_of(store, store.create(directory="/", model=FACTS.name), loaded, FACTS)
     compactor = compactor_of(window, ScriptedModel([], facts=FACTS), events.append)
     lines = [f"{number}: the wind over station {number * 7919 % 9973} is weak." for number in range(5_000)]
-    window.append(*talk(3), Message("user", "\n".join(lines), source="typed"))
+    window.append(*talk(3), user_message(words("\n".join(lines), source)))
     seq, context = window.history.head, context_of(window, compactor)
     await compactor.before_request()
     seen = str(window.request_messages()[-1]["content"]).splitlines()
@@ -125,7 +129,7 @@ async def test_a_message_larger_than_the_window_is_cut_and_one_line_says_once_ho
         context.pin(window.history.head)
         await compactor.before_request()
     assert len([event for event in events if isinstance(event, ContextCompaction) and event.phase == "completed"]) == 4
-    (again,) = (text for row in window.request_messages() if (text := str(row["content"])).startswith(lines[0]))
+    (again,) = (text for row in window.request_messages() if lines[0] in (text := str(row["content"])))
     assert 20 < sum(line in again.splitlines() for line in lines) < kept
     assert [event for event in events if isinstance(event, Notice)] == [notice]
 

@@ -233,14 +233,21 @@ async def test_without_compaction_the_turn_that_fills_the_budget_says_that_nothi
     assert len(room.of(ContextWarning)) == before
 
 
-async def test_an_error_that_a_learned_window_causes_names_the_way_out(room: Room) -> None:
-    room.store.save_learned("scripted/unknown at its provider", Learned(window_tokens=1_200))
+@pytest.mark.parametrize("is_known", [True, False])
+async def test_an_error_that_a_learned_window_causes_names_the_way_out(room: Room, is_known: bool) -> None:
+    if is_known:
+        room.store.save_learned("scripted/unknown at its provider", Learned(window_tokens=1_200))
     facts = ModelFacts(name="scripted/unknown", provider="scripted", window_tokens=128_000)
-    conversation = room.open([], facts=facts, settings={"agent.system_prompt": "Be brief. " * 1_000})
+    failure = ProviderFailure("compact", is_overflow=True, asked_tokens=9_000, limit_tokens=1_200)
+    replies: list[ScriptedReply] = [] if is_known else [ProviderError("too long", failure=failure)]
+    conversation = room.open(replies, facts=facts, settings={"agent.system_prompt": "Be brief. " * 1_000})
     await conversation.send("Hello")
     error = room.of(ErrorRaised)[-1]
     assert (error.exit_code, "is 1,200 tokens" in error.advice) == (4, True)
-    assert "--context-window" in error.advice
+    assert error.advice.count("--context-window") == 1
+    follows = [event.message for event in room.of(ContextWarning) if "before the next request" in event.message]
+    assert all("Compaction is tried again before" in said for said in follows) or is_known
+    assert bool(follows) or is_known
 
 
 @pytest.mark.parametrize("origin", ["assumed", FROM_LIST])

@@ -400,6 +400,11 @@ def test_who_has_no_model_is_asked_once(tmp_path: Path) -> None:
         tty.line("")
         tty.sees("export OPENAI_API_KEY")
         tty.sees("chosen: None")
+    with Tty([sys.executable, "-c", code], environment={**environment(tmp_path), "PYTHONPATH": str(ROOT)}) as tty:
+        tty.sees("1, 2 or 3 [1]:")
+        tty.send("\x04")
+        tty.sees("chosen: None")
+        assert "API key" not in tty.text().partition("[1]:")[2]
 
 
 def test_a_model_that_was_chosen_is_remembered_here_until_default(
@@ -427,6 +432,12 @@ def test_a_model_that_was_chosen_is_remembered_here_until_default(
     tty = start("--continue", until="openai/other-model · window ")
     tty.sees("Why this model: set by /model in this session.")
     assert leave(tty) == 0
+    tty = start("--continue", until="openai/test-model · window ", NCA_MODEL__NAME="openai/test-model")
+    tty.line("/model openai/other-model")
+    tty.sees("Other chats and this session, once resumed, begin with openai/test-model")
+    assert leave(tty) == 0
+    named = start("--continue", until="openai/test-model · window ", NCA_MODEL__NAME="openai/test-model")
+    assert leave(named) == 0
     assert leave(start("--continue", "-m", "openai/test-model", until="openai/test-model · window ")) == 0
 
 

@@ -171,12 +171,16 @@ async def test_a_session_goes_on_with_the_model_that_was_chosen_in_it(
         monkeypatch.setenv("MISTRAL_API_KEY", "none")
         await stage.command("/model mistral/mistral-medium-latest")
         assert stage.conversation.session.info.chosen_model == "mistral/mistral-medium-latest"
+        assert stage.conversation.loaded.settings.model.reasoning == "auto", "the level of another choice"
         said = await stage.command(f"/resume {first}")
         assert "openai/gpt-5 answers: set by /model in this session; /model default goes back" in said
         assert stage.conversation.model.facts.name == "openai/gpt-5"
         assert stage.conversation.loaded.settings.model.reasoning == "high"
         fork = stage.conversation.store.fork(first)
         assert fork.chosen_model == "openai/gpt-5:high"
+        await stage.command("/effort medium")
+        await stage.command("/model mistral/mistral-medium-latest")
+        assert stage.conversation.loaded.settings.model.reasoning == "medium", "set for the whole chat"
         imported = stage.conversation.store.add(stage.conversation.store.copy_of(first))
         assert imported.chosen_model == ""
         await stage.conversation.close()

@@ -54,8 +54,9 @@ class ModelCommand(Command):
         caution = await asyncio.to_thread(look_up, choice.model, choice.api_base, choice.api_key)
         is_other = choice.model != conversation.model.facts.name
         await conversation.use_model(await open_model(choice, conversation.loaded, app.output.on_event))
-        if level:
-            conversation.set("model.reasoning", level)
+        before = conversation.loaded.settings.model.reasoning
+        conversation.choose_level(level)
+        is_other |= conversation.loaded.settings.model.reasoning != before
         app.output.show(f"{choice.model} answers from now on. {conversation.model.facts.note}".rstrip())
         # Who names the model that answers already has chosen nothing for later chats.
         if (is_other or level) and (remembered := remember(conversation, argument)):
