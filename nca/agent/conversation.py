@@ -325,11 +325,10 @@ class Conversation:
 
     def set(self, name: str, value: Any) -> str:
         """Change a setting for this session; returns its canonical name. Raises ConfigError; then nothing changed."""
-        before, facts = self.loaded, self._window.facts
+        before, facts, known = self.loaded, self._window.facts, canonical(name)
         self._window.use(before.with_value(name, value, "set in this chat"), facts)
-        key = known.key if (known := canonical(name)) else name
-        refusal = self._window.provider_side_refusal
-        if refusal and key == "context.provider_side":
+        key = known.key if known else name
+        if key == "context.provider_side" and (refusal := self._window.provider_side_refusal):
             self._window.use(before, facts)
             raise ConfigError(f"{key}: {refusal}.", advice="nca compacts here, as before.")
         self._parts.redactor.learn(secrets_of(self.loaded.settings))
