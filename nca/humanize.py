@@ -10,6 +10,9 @@ import re
 import time
 import unicodedata
 from collections.abc import Sequence
+from typing import Any
+
+from nca.errors import UsageError
 
 _MILLION = 1_000_000
 
@@ -181,3 +184,19 @@ def _with_marks(text: str) -> str:
 
 def _escape(char: str) -> str:
     return f"⟨U+{ord(char):04X}⟩"
+
+
+def check_choice(value: Any, choices: Sequence[str], name: str) -> None:
+    """Raise UsageError for an argument that is none of these."""
+    if value not in choices:
+        raise UsageError(f"{name}: {shown_value(value)} is not valid; valid: {', '.join(choices)}.")
+
+
+def check_kind(value: Any, kind: Any, name: str, wanted: str) -> None:
+    """Raise UsageError for an argument that is not of this kind, a class or a union of some. `wanted`: what is."""
+    if not isinstance(value, kind):
+        raise UsageError(f"{name}: expected {wanted}, found {kind_name(value)}.")
+
+
+def shown_value(value: Any) -> str:
+    return "(missing)" if value is None else repr(value)[:60]

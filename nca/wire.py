@@ -13,8 +13,8 @@ from typing import Any, Literal, cast, get_args
 
 import msgspec
 
-from nca.errors import InvalidMessages, UsageError
-from nca.humanize import kind_name as kind_name
+from nca.errors import InvalidMessages
+from nca.humanize import check_choice, check_kind, kind_name, shown_value
 from nca.messages import AttachmentPart, MediaPart, Message, Part, TextPart, ToolCall, clean_text
 from nca.words import Source, Span, Words, words
 
@@ -391,19 +391,3 @@ def read_words(value: Any, source: Source) -> Words:
         return value
     check_kind(value, str, "text", "text (or nca.words.Words)")
     return words(value, source)
-
-
-def check_choice(value: Any, choices: Sequence[str], name: str) -> None:
-    """Raise UsageError for an argument that is none of these."""
-    if value not in choices:
-        raise UsageError(f"{name}: {shown_value(value)} is not valid; valid: {', '.join(choices)}.")
-
-
-def check_kind(value: Any, kind: Any, name: str, wanted: str) -> None:
-    """Raise UsageError for an argument that is not of this kind, a class or a union of some. `wanted`: what is."""
-    if not isinstance(value, kind):
-        raise UsageError(f"{name}: expected {wanted}, found {kind_name(value)}.")
-
-
-def shown_value(value: Any) -> str:
-    return "(missing)" if value is None else repr(value)[:60]

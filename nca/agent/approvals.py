@@ -24,6 +24,7 @@ from nca.config.saving import ALLOW, RuleList, add_rule, remove_rule
 from nca.config.tables import PermissionRule
 from nca.errors import ConfigError, UsageError
 from nca.events import ApprovalAsked, ApprovalGiven, Listener, Notice
+from nca.humanize import shown_value
 from nca.messages import ToolCall
 from nca.tools.files.workspace import why_asked
 from nca.tools.mcp.forms import Field
@@ -31,7 +32,6 @@ from nca.tools.mcp.requests import Filled
 from nca.tools.permissions import about, asking, decide, matching, may_hide, refusal, widened
 from nca.tools.tool import Approval, Permission, ToolError, ToolOutcome
 from nca.tools.toolbox import Toolbox, failed
-from nca.wire import shown_value
 from nca.words import Words
 
 DENIED = "[not run: the person said no]"

@@ -31,6 +31,7 @@ from nca.context.view import is_in
 from nca.errors import UsageError
 from nca.events import Listener, Notice
 from nca.file_history.history import FileHistory
+from nca.humanize import check_choice, check_kind
 from nca.models.choose import open_model
 from nca.models.model import Model
 from nca.models.providers import known_secrets
@@ -43,7 +44,6 @@ from nca.tools.planning import CompactionWish
 from nca.tools.shell.jobs import Jobs
 from nca.tools.tool import Editor, Tool
 from nca.tools.toolbox import Toolbox, ToolContext
-from nca.wire import check_choice, check_kind
 
 
 def assemble(

@@ -36,12 +36,12 @@ from nca.context.summary_writer import BY_CODE, write
 from nca.context.tokens import text_tokens
 from nca.context.view import Marker, Summary, View
 from nca.errors import InvalidMessages, UsageError
-from nca.humanize import one_line
+from nca.humanize import kind_name, one_line
 from nca.library.counting import estimate_messages_tokens
 from nca.library.engine import Summarizer, asking
 from nca.library.inputs import history_of, is_list, read_messages, read_text, read_whole
 from nca.messages import Message
-from nca.wire import kind_name, message_to_dict
+from nca.wire import message_to_dict
 
 CLEARED = "[tool result cleared]"
 SUMMARY_PREFIX = "[Summary of earlier conversation]"

@@ -31,7 +31,7 @@ from nca.config.paths import PathLike, project_config_file, read_path, user_conf
 from nca.config.projects import ChosenModel, TrustCheck, TrustStore, read_project, trust_request, waits_for_trust
 from nca.config.schema import KEYS, NAMED
 from nca.errors import ConfigError
-from nca.wire import check_kind
+from nca.humanize import check_kind
 
 __all__ = ["FLAGS", "LoadedSettings", "defaults", "load"]
 

@@ -21,12 +21,13 @@ from nca.context.validate import CHECKS
 from nca.context.validate import validate_request as check
 from nca.context.view import View
 from nca.errors import ContextDoesNotFit, InvalidMessages, UsageError
+from nca.humanize import kind_name
 from nca.library.engine import Engine, Summarizer
 from nca.library.inputs import history_of, in_library, is_list, read_conversation, read_text, read_tools, settings_of
 from nca.messages import Message
 from nca.shapes.detect import shape_of
 from nca.shapes.shaped import ShapedMessages
-from nca.wire import kind_name, message_to_dict
+from nca.wire import message_to_dict
 
 
 class _Counting:

@@ -19,9 +19,10 @@ from nca.context.request import of_a_program
 from nca.context.stages.custom import StageReply, consult, reason_of
 from nca.context.summary import SummaryFailure, SummaryReply, SummaryRequest
 from nca.errors import UsageError
+from nca.humanize import kind_name
 from nca.library.inputs import budget_of, facts_of, shown
 from nca.models.catalog import describe
-from nca.wire import kind_name, message_to_dict
+from nca.wire import message_to_dict
 
 T = TypeVar("T")
 Summarizer = Callable[[list[dict[str, Any]]], str]

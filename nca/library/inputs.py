@@ -15,11 +15,12 @@ from nca.context.history import History
 from nca.context.stages.truncate import TRUNCATED
 from nca.context.summary import is_summary
 from nca.errors import ConfigError, ContextDoesNotFit, InvalidMessages, UsageError
+from nca.humanize import kind_name
 from nca.messages import Entry, Message
 from nca.models.catalog import ModelFacts, describe
 from nca.shapes.detect import read_shape, shape_of
 from nca.shapes.shaped import OpenAIMessages, ShapedMessages
-from nca.wire import kind_name, messages_from_list
+from nca.wire import messages_from_list
 
 
 def read_messages(messages: Any) -> list[Message]:

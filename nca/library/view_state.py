@@ -12,11 +12,11 @@ from nca.context.history import History
 from nca.context.policy import FRESH, PolicyState
 from nca.context.view import View
 from nca.errors import SessionLocked, SessionNotFound, StoreDamaged, UsageError, ViewInUse
+from nca.humanize import kind_name
 from nca.library.inputs import read_text
 from nca.messages import Message
 from nca.sessions import Store
 from nca.sessions.view_rows import StoredState
-from nca.wire import kind_name
 
 _encoder = msgspec.json.Encoder()
 

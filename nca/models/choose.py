@@ -17,8 +17,8 @@ from nca.config.overrides import Layer
 from nca.config.schema import ModelSettings
 from nca.config.value_types import is_web_address, web_address
 from nca.errors import ConfigError, ModelUnavailable
+from nca.humanize import check_kind
 from nca.models.providers import EMBEDDED, PROVIDERS, endpoint_of, key_of, provider_of
-from nca.wire import check_kind
 
 if TYPE_CHECKING:
     from nca.config.loaded import LoadedSettings

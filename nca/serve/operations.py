@@ -15,7 +15,7 @@ import msgspec
 
 from nca.context.view import RECALL
 from nca.errors import ContextDoesNotFit, UsageError
-from nca.humanize import one_line
+from nca.humanize import kind_name, one_line
 from nca.library.compaction import compact
 from nca.library.context_view import ContextView, FittedRequest
 from nca.library.counting import check_context_budget, estimate_messages_tokens
@@ -23,7 +23,6 @@ from nca.library.inputs import is_list
 from nca.library.view_state import SavedState
 from nca.sessions import Store
 from nca.shapes.responses import CALLS, OUTPUTS
-from nca.wire import kind_name
 
 PLACEHOLDER = "[compacted]"
 """In a row whose content is in the record; the record is in the first removed row."""

@@ -14,9 +14,10 @@ import msgspec
 
 from nca.context.request import SIGNED_THOUGHTS
 from nca.errors import InvalidMessages
+from nca.humanize import kind_name, shown_value
 from nca.messages import MediaPart, Message, Part, TextPart, ToolCall, clean_text
 from nca.shapes import shaped
-from nca.wire import is_note, kind_name, plain_json, shown_value, text_part
+from nca.wire import is_note, plain_json, text_part
 
 THOUGHTS = ("thinking", "redacted_thinking")
 SHOWN = ("image", "document", "search_result")

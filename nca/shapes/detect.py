@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from nca.errors import InvalidMessages
+from nca.humanize import kind_name
 from nca.shapes import responses
 from nca.shapes.anthropic import OWN_TYPES, AnthropicMessages
 from nca.shapes.responses import ResponsesItems
 from nca.shapes.shaped import OpenAIMessages, ShapedMessages
-from nca.wire import OBJECT, kind_name
+from nca.wire import OBJECT
 
 _PARTS = (list, tuple)
 _OWN_PARTS = ("input_text", "output_text", "input_image", "input_file")

@@ -13,9 +13,10 @@ from typing import Any
 import msgspec
 
 from nca.errors import InvalidMessages
+from nca.humanize import kind_name, shown_value
 from nca.messages import MediaPart, Message, Part, TextPart, ToolCall, clean_text
 from nca.shapes import shaped
-from nca.wire import checked_text, is_note, kind_name, plain_json, refusal_part, shown_value, text_part
+from nca.wire import checked_text, is_note, plain_json, refusal_part, text_part
 
 ROLES = ("system", "developer", "user", "assistant")
 CALLS = ("function_call", "custom_tool_call")

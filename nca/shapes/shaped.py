@@ -16,18 +16,9 @@ import msgspec
 from nca.context.request import of_a_program, repair
 from nca.context.rules.messages import NO_OUTPUT
 from nca.errors import InvalidMessages
+from nca.humanize import kind_name, shown_value
 from nca.messages import AttachmentPart, MediaPart, Message, Part, TextPart, ToolCall
-from nca.wire import (
-    content_text,
-    is_note,
-    kind_name,
-    message_to_dict,
-    messages_from_list,
-    part_text,
-    part_to_wire,
-    plain_json,
-    shown_value,
-)
+from nca.wire import content_text, is_note, message_to_dict, messages_from_list, part_text, part_to_wire, plain_json
 
 Rows = list[dict[str, Any]]
 

@@ -16,7 +16,7 @@ from typing import Any
 from nca.context.admission import Limits
 from nca.errors import NcaError, UsageError
 from nca.file_history import Recorder
-from nca.humanize import one_line
+from nca.humanize import check_kind, one_line
 from nca.messages import ToolCall, clean_text
 from nca.tools.fetch_url import FetchUrl
 from nca.tools.files.edit import EditFile, WriteFile
@@ -42,7 +42,6 @@ from nca.tools.tool import (
     outcome_of,
     reason_of,
 )
-from nca.wire import check_kind
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 """The tool names that OpenAI, Anthropic and Gemini all accept."""
