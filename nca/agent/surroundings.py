@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
 import re
 import shutil
 from datetime import datetime
 from pathlib import Path
 
-from nca.agent.instruction_files import branch_of
 from nca.tools.files.reading_rules import ANY_READING, Reading
 from nca.tools.files.workspace import Workspace, shown
 from nca.tools.tool import ToolError
@@ -48,12 +48,24 @@ _MOST_TEST_FILES = 20
 def surroundings(directory: Path, reading: Reading = ANY_READING) -> str:
     """Nothing of it is looked up again, so the prompt stays the same. `reading`: the rules about reading files."""
     folder = _Folder(directory, reading)
-    branch = shown(branch_of(directory)[:MAX_BRANCH_CHARS])
-    git = f"git is at {branch}" if branch else "no git repository"
+    git = _git(directory)
     today = datetime.now().astimezone().date().isoformat()
     command = folder.test_command()
     tests = f" The project's tests run with `{command}`." if command else ""
     return f"Today is {today}; {platform.system()} {platform.machine()}, commands run with bash, {git}.{tests}"
+
+
+def _git(directory: Path) -> str:
+    """What is known of the repository around the directory, without git, and without a look outside of it."""
+    root = next((folder for folder in (directory, *directory.parents) if os.path.lexists(folder / ".git")), None)
+    if root is None:
+        return "no git repository"
+    if (root / ".git").is_file():
+        # A work tree's or a submodule's: its branch is elsewhere, where the file of a stranger's project may lead.
+        return "a git work tree"
+    head = _Folder(root).text(".git/HEAD")[:MAX_BRANCH_CHARS].strip()
+    name = head.removeprefix("ref: refs/heads/")
+    return f"git branch {shown(name) if name != head else 'none (detached)'}" if head else "no git repository"
 
 
 class _Folder:

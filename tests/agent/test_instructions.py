@@ -167,15 +167,13 @@ def test_it_says_when_and_where(tmp_path: Path) -> None:
     head = tmp_path / ".git" / "HEAD"
     head.write_text("ref: refs/heads/feature/one\n")
     text = system_prompt(settings, tmp_path / "inner")
-    assert re.search(r"Today is \d{4}-\d\d-\d\d; \w+ \S+, commands run with bash, git is at feature/one\.", text)
-    head.write_text("0123456789abcdef0123456789abcdef01234567\n")
-    assert "git is at 0123456." in system_prompt(settings, tmp_path)
+    assert re.search(r"Today is \d{4}-\d\d-\d\d; \w+ \S+, commands run with bash, git branch feature/one\.", text)
+    head.write_text("0123456789abcdef\n")
+    assert "git branch none (detached)." in system_prompt(settings, tmp_path)
     tree = tmp_path / "tree"
     tree.mkdir()
     (tree / ".git").write_text(f"gitdir: {tmp_path / '.git' / 'worktrees' / 'tree'}\n")
-    (tmp_path / ".git" / "worktrees" / "tree").mkdir(parents=True)
-    (tmp_path / ".git" / "worktrees" / "tree" / "HEAD").write_text("ref: refs/heads/two\n")
-    assert "git is at two." in system_prompt(settings, tree), "a work tree's .git is a file"
+    assert "a git work tree." in system_prompt(settings, tree), "a work tree's .git is a file"
     head.unlink()
     head.symlink_to("/etc/passwd")
     assert "no git repository." in system_prompt(settings, tmp_path)

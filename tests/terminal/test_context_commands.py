@@ -74,7 +74,8 @@ async def test_a_focus_that_played_no_part_is_said(tmp_path: Path) -> None:
         await a_long_chat(stage)
         said = await stage.command("/compact the parser")
         assert "The focus was not used: no model was asked" in said
-    with a_stage(tmp_path / "with", [*replies(6), SUMMARY], window_tokens=40_000, context__target_ratio=0.1) as stage:
+    (other := tmp_path / "with").mkdir()
+    with a_stage(other, [*replies(6), SUMMARY], window_tokens=40_000, context__target_ratio=0.1) as stage:
         await a_long_chat(stage)
         assert "was not used" not in await stage.command("/compact the parser")
 
