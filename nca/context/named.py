@@ -16,9 +16,8 @@ LINES_REMEMBERED = 4_096
 _FIRST = r"A-Za-z0-9_\u00c0-\u024f\u0300-\u036f\u1e00-\u1eff"
 """Latin script, with all its marks: other scripts have no identifiers, and some put no blanks between words."""
 _NAME = re.compile(rf"[{_FIRST}][{_FIRST}$-]*+(?:[./:@#-]+[{_FIRST}$-]++)*+%?")
-_PLACE = re.compile(r"(\.[A-Za-z]\w*):\d+(?:[:-].*)?\Z")
-"""Behind a file's name: a line's number, and what stands there. A place in a file is no name, its path is."""
-_COLOUR, _NUMBERS = "\x1b[", "0123456789;?"
+_DIGITS = "0123456789"
+_COLOUR, _NUMBERS = "\x1b[", f"{_DIGITS};?"
 """The beginning of a code that colours output or clears the screen: numbers and a letter follow, which would be read as
 part of a word."""
 _SHAPE = re.compile(r"(?=.*[A-Za-z])(?:.*[/_.\d]|.*[a-z][A-Z])")
@@ -37,8 +36,16 @@ def _names_of(text: str) -> frozenset[str]:
         text = " ".join([before, *(part.lstrip(_NUMBERS)[1:] for part in behind)])
     # Most words are plain: one method call tells them from names.
     words = (name for name in set(_NAME.findall(text)) if not (name.isalpha() and name[1:].islower()))
-    found = ((_PLACE.sub(r"\1", name) if ":" in name else name).strip("./:@#-") for name in words)
+    found = (_without_place(name).strip("./:@#-") for name in words)
     return frozenset(name for name in found if SHORTEST <= len(name) <= LONGEST and _SHAPE.match(name))
+
+
+def _without_place(name: str) -> str:
+    """A file's name without a line's number behind it, and what stands there: a place in a file is no name."""
+    path, colon, behind = name.partition(":")
+    rest = behind.lstrip(_DIGITS)
+    is_place = colon and rest != behind and rest[:1] in ("", ":", "-")
+    return path if is_place and path.rpartition(".")[2].isidentifier() and "." in path else name
 
 
 names_of = lru_cache(maxsize=LINES_REMEMBERED)(_names_of)

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from nca.context.history import History
-from nca.context.rules import BLOCK_REPAIRS, PROGRAM_REPAIRS, PROVIDER_REPAIRS, REPAIRS, WHOLE_REPAIRS
+from nca.context.rules import OF_A_PROGRAM, PROGRAM_REPAIRS, RULE_SETS, USUAL
 from nca.context.rules.cut_points import regular_spans
 from nca.context.rules.messages import without_media
 from nca.context.validate import family_of
@@ -16,7 +16,6 @@ from nca.context.view import Verbatim, View
 from nca.messages import Message
 from nca.wire import message_to_dict
 
-_OF_A_PROGRAM = "a program's "
 SIGNED_THOUGHTS = "thinking_blocks"
 BLOCKS = "provider_specific_fields"
 """litellm's key for a message's signed thoughts and a provider's blocks of compaction."""
@@ -43,13 +42,8 @@ def repair(messages: Sequence[Message], provider: str = "") -> list[Message]:
     provider  also what `of_a_program` makes of its name
     """
     repaired = list(messages)
-    is_regular = regular_spans(repaired) is not None
-    family = provider.removeprefix(_OF_A_PROGRAM)
-    if family != provider:
-        rules = [rule for rule in PROGRAM_REPAIRS[family] if not (is_regular and rule in BLOCK_REPAIRS)]
-    else:
-        rules = [*(WHOLE_REPAIRS if is_regular else REPAIRS), *PROVIDER_REPAIRS.get(provider, ())]
-    for rule in rules:
+    rules = RULE_SETS.get(provider, USUAL)
+    for rule in rules.all if regular_spans(repaired) is None else rules.of_regular:
         repaired = rule(repaired)
     return repaired
 
@@ -59,7 +53,7 @@ def of_a_program(provider: str) -> str:
 
     The repairs of the chat's own messages also suit servers that are stricter than the provider they are named like.
     """
-    return provider and _OF_A_PROGRAM + (provider if provider in PROGRAM_REPAIRS else family_of(provider))
+    return provider and OF_A_PROGRAM + (provider if provider in PROGRAM_REPAIRS else family_of(provider))
 
 
 def request_messages(

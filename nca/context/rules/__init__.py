@@ -7,6 +7,7 @@ PROVIDER_REPAIRS.
 
 from collections.abc import Mapping
 from functools import partial
+from typing import NamedTuple
 
 from nca.context.rules.calls import (
     pair_spans,
@@ -53,12 +54,6 @@ WHOLE_REPAIRS: tuple[Repair, ...] = (
 BLOCK_REPAIRS: tuple[Repair, ...] = (with_results_after_calls, with_whole_pairs, without_empty, with_valid_arguments)
 """The repairs that look at nothing outside a block."""
 _MISTRAL: tuple[Repair, ...] = (with_assistant_after_tool, partial(with_unique_ids, form="nine"))
-PROVIDER_REPAIRS: Mapping[str, tuple[Repair, ...]] = {
-    "": (with_assistant_after_tool,),
-    "mistral": _MISTRAL,
-    "codestral": _MISTRAL,
-}
-"""Further repairs of single providers. Under "": those that every provider takes, while the provider is unknown."""
 _PAIRS: tuple[Repair, ...] = (with_results_after_calls, with_whole_pairs, with_results_after_calls)
 _OPENAI: tuple[Repair, ...] = (
     *_PAIRS,
@@ -91,3 +86,30 @@ PROGRAM_REPAIRS: Mapping[str, tuple[Repair, ...]] = {
 }
 """The repairs of messages that a program keeps: what their provider would take stays as it is. By the provider's family
 (`nca.context.validate.FAMILIES`), or by the shape that one provider has for itself."""
+
+
+class RuleSet(NamedTuple):
+    """The repairs of a request: all, and those that regular messages may need."""
+
+    all: tuple[Repair, ...]
+    of_regular: tuple[Repair, ...]
+
+
+def _of_chat(*more: Repair) -> RuleSet:
+    return RuleSet((*REPAIRS, *more), (*WHOLE_REPAIRS, *more))
+
+
+def _of_program(rules: tuple[Repair, ...]) -> RuleSet:
+    return RuleSet(rules, tuple(rule for rule in rules if rule not in BLOCK_REPAIRS))
+
+
+OF_A_PROGRAM = "a program's "
+USUAL = _of_chat()
+RULE_SETS: Mapping[str, RuleSet] = {
+    "": _of_chat(with_assistant_after_tool),
+    "mistral": _of_chat(*_MISTRAL),
+    "codestral": _of_chat(*_MISTRAL),
+    **{f"{OF_A_PROGRAM}{name}": _of_program(rules) for name, rules in PROGRAM_REPAIRS.items()},
+}
+"""The repairs by the provider, if it has not the USUAL ones. Under "": those that every provider takes, while the
+provider is unknown."""

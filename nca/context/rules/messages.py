@@ -9,9 +9,11 @@ from itertools import pairwise
 
 import msgspec
 
-from nca.messages import MediaPart, Message, Part, TextPart
+from nca.messages import MediaPart, Message, Part, TextPart, ToolCall
 from nca.wire import CUSTOM, content_text, part_to_wire
 
+OPENAI_PARTS = ("refusal", "audio")
+"""What an answer of OpenAI's may have in place of a text."""
 BEGINNING = "[The conversation begins here]"
 INTERRUPTED = "[interrupted]"
 
@@ -62,14 +64,13 @@ def _in_plain_words(message: Message) -> Message:
     return msgspec.structs.replace(
         message,
         content=content_text(message.content) or None,
-        tool_calls=tuple(
-            msgspec.structs.replace(c, extra={}) if c.extra.get("type") == CUSTOM else c for c in message.tool_calls
-        ),
+        tool_calls=tuple(map(_of_function, message.tool_calls)),
         extra={key: value for key, value in message.extra.items() if key not in OPENAI_PARTS},
     )
 
 
-OPENAI_PARTS = ("refusal", "audio")
+def _of_function(call: ToolCall) -> ToolCall:
+    return msgspec.structs.replace(call, extra={}) if call.extra.get("type") == CUSTOM else call
 
 
 def _only_openai_takes(message: Message) -> bool:
