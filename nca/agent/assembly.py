@@ -25,7 +25,7 @@ from nca.agent.user_input import UserInput
 from nca.agent.window import Window
 from nca.config.document import shown_path
 from nca.config.loaded import LoadedSettings
-from nca.config.paths import read_path
+from nca.config.paths import PathLike, read_path
 from nca.config.schema import Settings
 from nca.context.view import is_in
 from nca.errors import UsageError
@@ -117,22 +117,31 @@ def assemble(
     return parts
 
 
-def check_arguments(**given: Any) -> None:
-    """Raise UsageError for an argument of Conversation.open that has the wrong type, or names no folder or session."""
-    for name, (kind, wanted) in _ARGUMENTS.items():
-        check_kind(given[name], kind, name, wanted)
-    check_choice(given["kind"], get_args(Kind), "kind")
-    if given["session"] == "":
+def check_arguments(*given: Any, session: Any, kind: Any) -> None:
+    """Raise UsageError for an argument of Conversation.open that has the wrong type, or names no session.
+
+    given  in the order of _ARGUMENTS
+    """
+    for value, (name, (wanted, words)) in zip(given, _ARGUMENTS.items(), strict=True):
+        check_kind(value, wanted, name, words)
+    check_kind(session, str | None, "session", "an id")
+    if session == "":
         raise UsageError("session: is empty; valid: an id, its beginning, or None for a new session.")
-    if not (directory := read_path(given["directory"], "directory")).is_dir():
-        raise UsageError(f"directory: {shown_path(directory)} is no folder.")
+    check_choice(kind, get_args(Kind), "kind")
+
+
+def checked_folder(directory: PathLike) -> Path:
+    """The absolute path of a folder that there is. Raises UsageError for another."""
+    path = read_path(directory, "directory").absolute()
+    if not path.is_dir():
+        raise UsageError(f"directory: {shown_path(path)} is no folder.")
+    return path
 
 
 _ARGUMENTS: dict[str, tuple[Any, str]] = {
     "loaded": (LoadedSettings, "settings of nca.load_settings"),
     "store": (Store, "an nca.Store"),
     "model": (Model, "a model of nca.open_model"),
-    "session": (str | None, "an id"),
     "listener": (Callable | None, "a function that takes an event"),
     "toolbox": (Toolbox | None, "an nca.tools.toolbox.Toolbox"),
     "tools": (list | tuple, "a list of tools"),

@@ -14,7 +14,7 @@ import msgspec
 
 from nca.agent import mentions, reply_checks
 from nca.agent.approvals import Nobody, Person
-from nca.agent.assembly import assemble, check_arguments, secrets_of
+from nca.agent.assembly import assemble, check_arguments, checked_folder, secrets_of
 from nca.agent.beside import SideQuestions
 from nca.agent.context import Context
 from nca.agent.mcp import join_servers
@@ -23,7 +23,7 @@ from nca.agent.rewinding import Rewinds, progress_told
 from nca.agent.turn import Turn
 from nca.config.loaded import LoadedSettings
 from nca.config.overrides import canonical
-from nca.config.paths import PathLike, read_path, read_paths
+from nca.config.paths import PathLike, read_paths
 from nca.errors import ConfigError, ContextDoesNotFit, NcaError, UsageError
 from nca.events import ErrorRaised, Failure, Listener, Listeners, Notice, TurnFinished, TurnStarted
 from nca.file_history.restore import Watch
@@ -111,20 +111,8 @@ class Conversation:
         editor     the editor that the person works in: nca's own tools read and write its open files
         Raises UsageError for a wrong argument, SessionNotFound, SessionLocked, StoreError, ConfigError.
         """
-        check_arguments(
-            loaded=loaded,
-            store=store,
-            model=model,
-            directory=directory,
-            session=session,
-            listener=listener,
-            toolbox=toolbox,
-            tools=tools,
-            kind=kind,
-            person=person,
-            editor=editor,
-        )
-        directory = read_path(directory, "directory").absolute()
+        check_arguments(loaded, store, model, listener, toolbox, tools, person, editor, session=session, kind=kind)
+        directory = checked_folder(directory)
         loaded = loaded if person else loaded.with_default("context.fit", "refuse")
         opened = (
             store.open_session(session, read_only=read_only)
