@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
 if TYPE_CHECKING:
-    from http.client import HTTPConnection
+    from urllib.request import OpenerDirector
 
 EMBEDDED = "embedded/"
 """The prefix of embedded models' names."""
@@ -286,46 +286,41 @@ def list_windows(url: str, *, api_key: str = "", seconds: float = PROBE_SECONDS)
 
 def read_models(url: str, *, api_key: str = "", seconds: float = PROBE_SECONDS) -> dict[str, int]:
     """See `list_windows`. Raises OSError, HTTPException, and ValueError for an answer that is not valid."""
-    connection, target, headers = _connection(url, seconds)
-    if api_key:
-        headers["Authorization"] = f"Bearer {api_key}"
+    from urllib.error import HTTPError, URLError
+    from urllib.request import Request
+
+    headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
+    request = Request(url, headers=headers)  # noqa: S310  settings take http and https alone
     try:
-        connection.request("GET", target, headers=headers)
-        response = connection.getresponse()
-        body = response.read(_MOST_BYTES) if response.status == 200 else b""
-    finally:
-        connection.close()
-    listed = json.loads(body) if body else {}
+        with _opener(url).open(request, timeout=seconds) as response:
+            listed = json.loads(response.read(_MOST_BYTES))
+    except HTTPError:
+        return {}
+    except URLError as error:
+        raise error.reason if isinstance(error.reason, OSError) else error from None
     rows = (listed.get("models") or listed.get("data") or []) if isinstance(listed, dict) else []
     named = {str(row.get("id") or row.get("name") or ""): row for row in rows if isinstance(row, dict)}
     return {name: _window_in(row) for name, row in named.items() if name and "embed" not in name.lower()}
 
 
-def _connection(url: str, seconds: float) -> tuple[HTTPConnection, str, dict[str, str]]:
-    """A connection to a server, or to the proxy that the environment names for it; what to ask it for, and headers."""
-    from base64 import b64encode
-    from http.client import HTTPConnection, HTTPSConnection
-    from urllib.parse import unquote
+def _opener(url: str) -> OpenerDirector:
+    """Reaches an address as requests to models do: through its proxy of the environment, and nowhere else."""
+    from urllib.request import HTTPRedirectHandler, HTTPSHandler, ProxyHandler, build_opener
 
-    parts, headers = urlsplit(url), dict[str, str]()
-    named = os.environ.get(proxy_variable(url, os.environ), "")
-    at = urlsplit(named if "://" in named else f"http://{named}") if named else parts
-    if named and at.scheme != "http":
-        raise OSError(f"a proxy of the kind {at.scheme} is not asked for a list")
-    host, port = at.hostname or "", at.port or (80 if named else None)
-    if parts.scheme == "https":
+    scheme, proxy = urlsplit(url).scheme, os.environ.get(proxy_variable(url, os.environ), "")
+    if (kind := urlsplit(proxy).scheme if "://" in proxy else "http") != "http":
+        raise OSError(f"a proxy of the kind {kind} is not asked for a list")
+
+    class Stays(HTTPRedirectHandler):
+        def redirect_request(self, *_: object) -> None:
+            """Nowhere: the key is for this address alone."""
+
+    handlers = [ProxyHandler({scheme: proxy} if proxy else {}), Stays()]
+    if scheme == "https":
         from nca.models.certificates import certificates
 
-        connection: HTTPConnection = HTTPSConnection(host, port, timeout=seconds, context=certificates())
-    else:
-        connection = HTTPConnection(host, port, timeout=seconds)
-    if named and at.username:
-        said = f"{unquote(at.username)}:{unquote(at.password or '')}"
-        headers["Proxy-Authorization"] = f"Basic {b64encode(said.encode()).decode()}"
-    if named and parts.scheme == "https":
-        connection.set_tunnel(parts.hostname or "", parts.port, headers)
-        return connection, parts.path, {}
-    return connection, url if named else parts.path, headers
+        return build_opener(*handlers, HTTPSHandler(context=certificates()))
+    return build_opener(*handlers)
 
 
 def _window_in(row: Mapping[str, Any]) -> int:
