@@ -160,7 +160,7 @@ class Chat:
 
     def _is_answered(self, before: int) -> bool:
         asked = [text_of(request["messages"][-1]) for request in self.provider.requests[before:]]
-        return any(text.endswith(AGAIN) for text in asked) and LAST_ANSWER.encode() in self.raw
+        return any(AGAIN in text for text in asked) and LAST_ANSWER.encode() in self.raw
 
     # What can be seen
 

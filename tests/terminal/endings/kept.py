@@ -56,9 +56,10 @@ def _unstored(entries: Sequence[Entry], provider: Provider, raw: bytes) -> list[
     asked = [request for request in provider.requests if not is_summary_request(request)]
     for request in asked:
         for message in request["messages"]:
-            text = text_of(message)
-            if message["role"] == "user" and text.strip() in (QUESTION, AGAIN) and text.strip() not in texts:
-                problems.append(f"a message that was sent is not in the store: {text[:60]!r}")
+            said = [words for words in (QUESTION, AGAIN) if message["role"] == "user" and words in text_of(message)]
+            problems += [
+                f"a message that was sent is not in the store: {words}" for words in said if words not in texts
+            ]
     results = {entry.message.tool_call_id: entry.message.text for entry in entries if entry.message.role == "tool"}
     for message in (message for request in asked for message in request["messages"] if message["role"] == "tool"):
         if LAST_LINE in text_of(message) and LAST_LINE not in results.get(message["tool_call_id"], ""):

@@ -66,7 +66,7 @@ def answer(exchange: Exchange) -> None:
     exchange.token_seconds = _WORD_SECONDS
     if is_summary_request(exchange.request):
         exchange.answer = Answer(text="### 1. Goal and intent\nTo know what is in the box.\n### 9. Next step\nGo on.")
-    elif text_of(last).endswith(AGAIN):
+    elif AGAIN in text_of(last):
         exchange.token_seconds = 0
         exchange.answer = Answer(text=LAST_ANSWER)
     elif last["role"] == "tool":
