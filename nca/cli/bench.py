@@ -80,15 +80,16 @@ def bench(
     copy, lost = _lost(copy, loaded, model)
     if html is not None and lost:
         _write_page(html, agent, copy, lost, overwrites=force)
-    elif html is not None:
-        print_notes([f"--html: the session has not been compacted, so {html} was not written."])
     if as_json:
         _print_json(report, lost)
     else:
         has_tools = bool(tools) or not any(message.tool_calls for message in messages)
         lines = _lines(name, report, has_tools=has_tools, has_summarizer=summarizer not in (None, "", "none"))
         typer.echo("\n".join([*lines, *_loss_lines(agent, lost)]))
-    return 0
+    if html is None or lost:
+        return 0
+    print_notes([f"--html: the session has not been compacted, so {html} was not written."])
+    return 1
 
 
 def _lost(copy: SessionCopy, loaded: LoadedSettings, model: str) -> tuple[SessionCopy, list[CompactionLoss]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import select
+import stat
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -103,9 +104,9 @@ def _message(prompt: str | None) -> CalledPrompt:
     from nca.words import merged, words
 
     if prompt == "-":
-        piped, prompt = _piped(""), None
+        piped, prompt = _piped(beside=False), None
     else:
-        piped = "" if sys.stdin.isatty() else _piped("; `</dev/null` sends the message alone")
+        piped = "" if sys.stdin.isatty() else _piped(beside=bool(prompt))
     beside = words(piped, "piped") if piped.strip() else ()
     typed = words(prompt) if prompt and prompt.strip() else ()
     called = _called(typed)
@@ -115,15 +116,27 @@ def _message(prompt: str | None) -> CalledPrompt:
     return replace(called, message=merged(said))
 
 
-def _piped(advice: str) -> str:
-    """All of standard input. A pipe that stays open and silent is named: whoever waits should know for what."""
+def _piped(*, beside: bool) -> str:
+    """All of standard input, which goes `beside` a message or is one.
+
+    A pipe that stays open and silent is named: whoever waits should know for what.
+    """
     if not select.select([sys.stdin], [], [], SILENT_SECONDS)[0]:
+        advice = "; `</dev/null` sends the message alone" if beside else ""
         line = f"nca run: waiting for standard input, which is open and silent{advice}."
         print(line, file=sys.stderr, flush=True)
     raw = sys.stdin.buffer.read()
     if b"\0" in raw:
         raise UsageError("The piped input is not text.", advice="Nothing was sent.")
-    return raw.decode("utf-8", "replace")
+    # A program that starts nca may leave it an empty pipe, and /dev/null is nobody's mistake.
+    if not raw and beside and sys.stderr.isatty() and not stat.S_ISCHR(os.fstat(sys.stdin.fileno()).st_mode):
+        print("nca run: standard input is empty; the message is sent alone.", file=sys.stderr)
+    try:
+        return raw.decode()
+    except UnicodeDecodeError as error:
+        line = f"nca run: byte {error.start + 1:,} of the piped input is not UTF-8; each such byte is sent as �."
+        print(line, file=sys.stderr)
+        return raw.decode("utf-8", "replace")
 
 
 def _called(typed: Words) -> CalledPrompt:

@@ -138,7 +138,7 @@ def test_what_another_agent_lost_in_the_terminal_as_json_and_as_a_page(tmp_path:
     assert again.returncode == 2
     assert len(again.stderr.splitlines()) <= 2
     nothing = nca("bench", CODING, "--html", str(tmp_path / "none.html"), home=tmp_path)
-    assert nothing.returncode == 0
+    assert nothing.returncode == 1
     assert "tokens sent" in nothing.stdout
     assert nothing.stderr.splitlines() == [
         f"nca: --html: the session has not been compacted, so {tmp_path / 'none.html'} was not written."

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from nca.testing.provider import Provider
-from tests.testing.forks import forked, shared
+from tests.testing.forks import Child, forked, shared
 
 MODEL = "openai/test-model"
 
@@ -255,6 +255,35 @@ def test_a_pipe_that_is_open_and_silent_is_named(provider: Provider, tmp_path: P
     os.close(writing)
     assert child.wait().stdout == "Done.\n"
     assert "1,2" in sent(provider)[0][1]
+
+
+def test_what_standard_input_lacks_is_said(provider: Provider, tmp_path: Path) -> None:
+    def begin(**streams: str) -> Child:
+        return shared().start(
+            *("run", "Review this.", "-m", MODEL),
+            home=tmp_path,
+            cwd=tmp_path,
+            streams=streams,
+            OPENAI_API_KEY="k",
+            OPENAI_API_BASE=provider.url,
+            NCA_MODEL__CONTEXT_WINDOW="32000",
+        )
+
+    (tmp_path / "latin").write_bytes("Größe: 5\n".encode("latin-1"))
+    said = begin(stdin=str(tmp_path / "latin")).wait().stderr
+    assert "nca run: byte 3 of the piped input is not UTF-8; each such byte is sent as �.\n" in said
+    assert "Gr\ufffd\ufffde: 5" in sent(provider)[0][1]
+    master, slave = os.openpty()
+    (tmp_path / "empty").touch()
+    for stdin, is_said in (("/dev/null", False), (str(tmp_path / "empty"), True)):
+        begin(stdin=stdin, stderr=os.ttyname(slave)).wait()
+        shown = b""
+        os.write(slave, b"end")
+        while not shown.endswith(b"end"):
+            shown += os.read(master, 4_096)
+        assert (b"nca run: standard input is empty; the message is sent alone." in shown) is is_said
+    os.close(slave)
+    os.close(master)
 
 
 def test_a_system_prompt_of_the_run_replaces_nca_s_own_and_leaves_the_project_s(
