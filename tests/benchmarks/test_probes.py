@@ -23,6 +23,7 @@ WITHOUT_PROBES = {
     "orion",
     "pantano",
     "paquete",
+    "pegel",
     "sakagura",
     "sogukhat",
     "speiseplan",
