@@ -244,8 +244,7 @@ def show_changes(
             journal = record.changes()
             changes = net_changes(journal, record.content)
         if patch:
-            for one in changes:
-                typer.echo(to_terminal(one.diff()))
+            _print_patch(changes)
         elif as_json:
             rows = [{"path": path(one), "added": one.added, "removed": one.removed} for one in changes]
             typer.echo(json.dumps(rows))
@@ -253,6 +252,23 @@ def show_changes(
             for one in changes:
                 typer.echo(f"+{one.added:,} −{one.removed:,}  {path(one)}")
             typer.echo(f"{totals(changes)}." if changes else unchanged(has_records=bool(journal)))
+
+
+def _print_patch(changes: Sequence[FileChange]) -> None:
+    """For a person on a terminal; elsewhere as the bytes that git takes, with the exit code 1 if that is not all."""
+    if sys.stdout.isatty():
+        for one in changes:
+            typer.echo(to_terminal(one.diff()))
+        return
+    lacking = []
+    for one in changes:
+        sys.stdout.buffer.write(data := one.patch())
+        lacking += [] if data else [one.diff()]
+    sys.stdout.buffer.flush()
+    for line in lacking:
+        typer.echo(f"Not in the patch: {one_line(line)}", err=True)
+    if lacking:
+        raise typer.Exit(1)
 
 
 app = typer.Typer(help="List, search, export, change, archive and delete stored sessions.")

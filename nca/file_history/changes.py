@@ -1,16 +1,20 @@
-"""The changes of a session, by file, as unified diffs for a person, in linear time for large changes.
+"""The changes of a session, by file, in linear time for large changes: as unified diffs for a person, and for git.
 
-With the file before, a diff determines the file after: every character that cannot be seen is written out.
+With the file before, a diff determines the file after: every character that cannot be seen is written out. A patch has
+the bytes as they are.
 """
 
 from __future__ import annotations
 
+import base64
 import difflib
+import hashlib
 import os
 import re
 import shutil
 import subprocess
 import tempfile
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -21,7 +25,7 @@ from pathlib import Path
 from nca.errors import StoreError
 from nca.file_history.disk import state_of
 from nca.humanize import unambiguous
-from nca.sessions.file_record import Change, FileState
+from nca.sessions.file_record import ABSENT, Change, FileState
 
 Read = Callable[[FileState], bytes]
 """The stored content of a state. Raises StoreDamaged, StoreError."""
@@ -40,6 +44,11 @@ _MERGE_SECONDS = 10.0
 _MOST_CONFLICTS = 127
 """`git merge-file` exits with the number of conflicts, up to this; above it has failed."""
 _BARE_RETURN = re.compile(r"\r(?!\n|\Z)")
+_TO_QUOTE = re.compile(rb'[^ -~]|["\\]')
+"""What git writes in octal in the name of a file."""
+_BINARY_LINE_BYTES = 52
+_LENGTHS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+"""A line of git's binary patches begins with the letter of its length."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +95,40 @@ class FileChange:
             return f"{self.name}: binary, {old.size:,} → {new.size:,} bytes"
         before, after = (None if content is None else content.decode("utf-8", "replace") for content in contents)
         return unified(before, after, self.name)
+
+    def patch(self) -> bytes:
+        """What `git apply` takes from `before` to `after`, byte for byte, with the one bit of a mode that git keeps.
+
+        b"" if it cannot: a content is not stored, or only other bits differ. Raises StoreError.
+        """
+        old, new = (ABSENT if state.kind == "folder" else state for state in (self.before, self.after))
+        if old.why or new.why:
+            return b""
+        if {old.kind, new.kind} == {"file", "link"}:
+            return self._patch(old, ABSENT) + self._patch(ABSENT, new)
+        return self._patch(old, new)
+
+    def _patch(self, old: FileState, new: FileState) -> bytes:
+        was, now = _git_mode(old), _git_mode(new)
+        before, after = (self.read(state) if state.kind != "absent" else b"" for state in (old, new))
+        if (was, before) == (now, after):
+            return b""
+        names = [_quoted(side + os.fsencode(self.path)) for side in (b"a/", b"b/")]
+        lines = [b"diff --git %s %s" % tuple(names)]
+        if not was or not now:
+            lines.append(b"deleted file mode " + was if was else b"new file mode " + now)
+        elif was != now:
+            lines += [b"old mode " + was, b"new mode " + now]
+        if before != after:
+            lines.append(b"index %s..%s" % (_git_id(before, was), _git_id(after, now)))
+        if b"\0" in before + after:
+            lines += [b"GIT binary patch", *_literal(after), *_literal(before)]
+        elif before != after:
+            sides = zip((b"--- ", b"+++ "), names, (was, now), strict=True)
+            # A tab ends a name with spaces for `patch`.
+            lines += [sign + (name + b"\t" * (b" " in name) if mode else b"/dev/null") for sign, name, mode in sides]
+            lines.append("\n".join(_hunks(before.decode("latin-1"), after.decode("latin-1"))).encode("latin-1"))
+        return b"\n".join([*lines, b""])
 
     def _named(self, state: FileState) -> str:
         return f"link to {self.read(state).decode('utf-8', 'replace')}" if state.kind == "link" else state.kind
@@ -199,20 +242,51 @@ def unified(before: str | None, after: str | None, name: str) -> str:
     before, after = (None if text is None else _visible(text) for text in (before, after))
     if before == after:
         return ""
-    old, new = _lines(before or ""), _lines(after or "")
-    head = _common(old, new)
-    tail = _common(old[head:][::-1], new[head:][::-1])
-    middle = max(len(old), len(new)) - head - tail
     title = [
         "--- /dev/null" if before is None else f"--- a/{name}",
         "+++ /dev/null" if after is None else f"+++ b/{name}",
     ]
-    if middle > MAX_COMPARED_LINES:
-        return "\n".join([*title, *_one_hunk(old, new, head, tail)])
+    return "\n".join([*title, *_hunks(before or "", after or "")])
+
+
+def _hunks(before: str, after: str) -> list[str]:
+    """The hunks of a unified diff of two texts without NUL."""
+    old, new = _lines(before), _lines(after)
+    head = _common(old, new)
+    tail = _common(old[head:][::-1], new[head:][::-1])
+    if max(len(old), len(new)) - head - tail > MAX_COMPARED_LINES:
+        return _one_hunk(old, new, head, tail)
     first = max(0, head - CONTEXT_LINES)
     was, now = _marked(old, head, tail), _marked(new, head, tail)
-    compared = difflib.unified_diff(was, now, n=CONTEXT_LINES, lineterm="")
-    return "\n".join([*title, *_renumbered(list(compared)[2:], first)]).replace(_BESIDE, "")
+    compared = list(difflib.unified_diff(was, now, n=CONTEXT_LINES, lineterm=""))
+    return [line.replace(_BESIDE, "") for line in _renumbered(compared[2:], first)]
+
+
+def _git_mode(state: FileState) -> bytes:
+    """As git writes it; b"" for nothing."""
+    if state.kind == "file":
+        return b"100755" if state.mode & 0o100 else b"100644"
+    return b"120000" if state.kind == "link" else b""
+
+
+def _git_id(content: bytes, mode: bytes) -> bytes:
+    """The name that git gives to a content, without which it takes no binary patch."""
+    if not mode:
+        return b"0" * 40
+    return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest().encode()
+
+
+def _quoted(name: bytes) -> bytes:
+    quoted = _TO_QUOTE.sub(lambda found: b"\\%03o" % found[0][0], name)
+    return name if quoted == name else b'"' + quoted + b'"'
+
+
+def _literal(content: bytes) -> list[bytes]:
+    """A whole content as lines of a binary patch, with the empty one at the end."""
+    packed = zlib.compress(content)
+    lines = [packed[at : at + _BINARY_LINE_BYTES] for at in range(0, len(packed), _BINARY_LINE_BYTES)]
+    coded = [_LENGTHS[len(line) - 1 : len(line)] + base64.b85encode(line, pad=True) for line in lines]
+    return [b"literal %d" % len(content), *coded, b""]
 
 
 def has_unseen(diff: str) -> bool:
@@ -258,9 +332,10 @@ def _one_hunk(old: list[str], new: list[str], head: int, tail: int) -> list[str]
     first = max(0, head - CONTEXT_LINES)
     removed, added = old[head : len(old) - tail], new[head : len(new) - tail]
     before, after = old[first:head], old[len(old) - tail :][:CONTEXT_LINES]
-    context = len(before) + len(after)
+    sizes = [len(before) + len(lines) + len(after) for lines in (removed, added)]
+    # Of no lines, the header names the line before them.
     return [
-        f"@@ -{first + 1},{len(removed) + context} +{first + 1},{len(added) + context} @@",
+        "@@ -{},{} +{},{} @@".format(*(number for size in sizes for number in (first + (size > 0), size))),
         *(f" {line}" for line in before),
         *(f"-{line}" for line in removed),
         *(f"+{line}" for line in added),

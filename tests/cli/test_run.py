@@ -6,6 +6,7 @@ import json
 import re
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -324,6 +325,26 @@ def test_the_files_that_a_run_changed_are_named(provider: Provider, tmp_path: Pa
     assert forked(*ask, home=tmp_path).stdout.splitlines() == ["+1 −0  a.txt", "1 file +1 −0."]
     assert json.loads(forked(*ask, "--json", home=tmp_path).stdout) == [{"path": "a.txt", "added": 1, "removed": 0}]
     assert "+++ b/a.txt" in forked(*ask, "--patch", home=tmp_path).stdout
+
+
+def test_a_patch_has_the_bytes_and_says_what_it_lacks(provider: Provider, tmp_path: Path) -> None:
+    line = r"sed -i s/two/2/ a.txt; head -c 6000000 /dev/zero >large"
+    script = iter([Answer(tool_calls=[("shell", {"command": line})]), Answer(text="Done.")])
+    provider.script = lambda _: next(script)
+    for folder in (work := tmp_path / "work", copy := tmp_path / "copy"):
+        folder.mkdir()
+        (folder / "a.txt").write_bytes(b"caf\xe9\r\ntwo\r\n")
+    done = run(provider, tmp_path, "Change it", "--json", "--permission", "auto", cwd=work)
+    patch = subprocess.run(
+        [sys.executable, "-m", "nca", "sessions", "changes", json.loads(done.stdout)["session_id"], "--patch"],
+        capture_output=True,
+        env=environment(tmp_path),
+        cwd=tmp_path,
+        check=False,
+    )
+    assert (patch.returncode, patch.stderr) == (1, b"Not in the patch: large: not stored (larger than 5 MiB)\n")
+    subprocess.run(["git", "apply", "-"], input=patch.stdout, cwd=copy, check=True)
+    assert (copy / "a.txt").read_bytes() == (work / "a.txt").read_bytes() == b"caf\xe9\r\n2\r\n"
 
 
 def test_changes_that_were_taken_back_are_said_to_be_so(provider: Provider, tmp_path: Path) -> None:
