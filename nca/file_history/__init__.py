@@ -22,8 +22,11 @@ class Command:
 
 class Recorder:
     @contextmanager
-    def edit(self, path: Path, content: bytes, tool: str) -> Iterator[None]:
-        """Around the writing of `content` to a file of the workspace. Blocks, so call it in a thread."""
+    def edit(self, path: Path, content: bytes, tool: str, unsaved: bytes | None = None) -> Iterator[None]:
+        """Around the writing of `content` to a file of the workspace. Blocks, so call it in a thread.
+
+        unsaved  what an editor has of the file and did not save: that is the file before the change
+        """
         yield
 
     @asynccontextmanager

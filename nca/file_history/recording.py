@@ -95,13 +95,13 @@ class Recording(Recorder):
         return taken
 
     @contextmanager
-    def edit(self, path: Path, content: bytes, tool: str) -> Iterator[None]:
+    def edit(self, path: Path, content: bytes, tool: str, unsaved: bytes | None = None) -> Iterator[None]:
         with ExitStack() as held:
-            begun = self._unless_failed(lambda: self._begin_edit(path, content, tool, held)) or []
+            began = self._unless_failed(lambda: self._begin_edit(path, content, tool, unsaved, held))
             try:
                 yield
             finally:
-                self._unless_failed(lambda: self._end_edit(begun))
+                self._unless_failed(lambda: self._end_edit(*began) if began else None)
 
     @asynccontextmanager
     async def command(self, tool: str, said: str = "") -> AsyncIterator[Command]:
@@ -165,24 +165,32 @@ class Recording(Recorder):
         for _, running in left:
             self._scope.record.end_command(running)
 
-    def _begin_edit(self, path: Path, content: bytes, tool: str, held: ExitStack) -> list[Change]:
+    def _begin_edit(
+        self, path: Path, content: bytes, tool: str, unsaved: bytes | None, held: ExitStack
+    ) -> tuple[list[Change], FileState]:
+        """The changes, and what is saved under the path."""
         self.recover()
         held.enter_context(self._scope.shared())
         root, most, seq = self._scope.root, self._scope.limits().max_file_bytes, self._scope.head()
         name = path.relative_to(root).as_posix()
-        before, old = look(root, name, most)
+        before, old = saved, _ = look(root, name, most)
+        if unsaved is not None:
+            before, old = state_of(unsaved, saved.mode, most), unsaved
         after = state_of(content, before.mode, most)
         changes = [Change(name, tool, before, after, seq=seq)]
         changes += [Change(one, tool, ABSENT, FileState("folder"), seq=seq) for one in missing_folders(root, name)]
-        return self._scope.record.begin(changes, {before.sha256: old, after.sha256: content})
+        return self._scope.record.begin(changes, {before.sha256: old, after.sha256: content}), saved
 
-    def _end_edit(self, begun: Sequence[Change]) -> None:
-        """The modes of new files are known only now; and some changes were not made at all."""
+    def _end_edit(self, begun: Sequence[Change], saved: FileState | None = None) -> None:
+        """The modes of new files are known only now; and some changes were not made at all.
+
+        saved  the file before, if its change began with a text that was not saved
+        """
         done, dropped = [], []
         for one in begun:
             now, _ = look(self._scope.root, one.path, self._scope.limits().max_file_bytes)
             is_own = (now.kind, now.sha256) == (one.after.kind, one.after.sha256)
-            if now.is_same(one.before):
+            if now.is_same(one.before) or (not is_own and now == saved):
                 dropped.append(one)
             else:
                 done.append(msgspec.structs.replace(one, after=now) if is_own else one)

@@ -50,7 +50,39 @@ async def test_what_is_not_saved_is_read_and_changed_and_can_be_taken_back(open_
     assert path.read_text() == "unsaved = 2\n"
     del desk.editor.buffers[str(path)]
     await desk.ask(session, "/undo")
-    assert path.read_text() == "saved = 1\n"
+    assert path.read_text() == "unsaved = 1\n"
+
+
+async def test_typed_lines_that_were_not_saved_are_the_persons_and_stay(open_desk: Desk) -> None:
+    desk, path = open_desk, open_desk.work / "cart.py"
+    path.write_text("rate = 1\n\n\nend\n")
+    edits = [call("edit_file", path="cart.py", old_text=f"rate = {n}", new_text=f"rate = {n + 1}") for n in (1, 2)]
+    desk.provider.script = in_order(edits[0], "Done.", edits[1], "Done.")
+    session = await desk.session()
+    await desk.ask(session, "Change it.")
+    desk.editor.buffers[str(path)] = "rate = 2\n\n\nend\n# typed\n"
+    await desk.ask(session, "Again.")
+    assert path.read_text() == "rate = 3\n\n\nend\n# typed\n"
+    told = len(desk.editor.text(session))
+    await desk.ask(session, "/changes")
+    assert "cart.py  +1 −1" in desk.editor.text(session)[told:]
+    await desk.ask(session, "/undo")
+    assert path.read_text() == "rate = 2\n\n\nend\n# typed\n"
+
+
+async def test_a_change_of_an_unsaved_text_that_the_editor_refuses_is_no_change(open_desk: Desk) -> None:
+    desk, path = open_desk, open_desk.work / "locked.txt"
+    path.write_text("saved\n")
+    desk.editor.buffers[str(path)] = "unsaved\n"
+    edit = call("edit_file", path="locked.txt", old_text="unsaved", new_text="new")
+    desk.provider.script = in_order(edit, "No.")
+    session = await desk.session()
+    await desk.ask(session, "Change it.")
+    assert "the file is locked" in result(desk)
+    told = len(desk.editor.text(session))
+    await desk.ask(session, "/changes")
+    assert "changed no file" in desk.editor.text(session)[told:]
+    assert path.read_text() == "saved\n"
 
 
 async def test_a_file_that_is_saved_keeps_its_line_ends_whatever_the_editor_shows(open_desk: Desk) -> None:

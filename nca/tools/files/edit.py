@@ -43,6 +43,13 @@ class Change:
     after: str
     said: str
 
+    @property
+    def unsaved(self) -> bytes | None:
+        """The file before, if only an editor has that."""
+        if self.before is None or self.facts is None or not is_unsaved(self.facts):
+            return None
+        return self.before.encode(self.before.text)
+
     def diff(self) -> str:
         return unified(self.before.text if self.before else None, self.after, self.name)
 
@@ -100,7 +107,7 @@ class _ChangingTool(TypedTool):
                 raise ToolError(f"{change.name} has changed just now; read it again", asks_to_read=True)
             data = (change.before or TextFile("")).encode(change.after)
             try:
-                with self.recorder.edit(change.path, data, self.name):
+                with self.recorder.edit(change.path, data, self.name, change.unsaved):
                     data = self._saved_by_editor(change, data) or self._write(change, data)
             except FileExistsError:
                 raise ToolError(f"{change.name} exists by now; read it first", asks_to_read=True) from None
@@ -114,7 +121,7 @@ class _ChangingTool(TypedTool):
 
     def _write(self, change: Change, data: bytes) -> bytes:
         """Write the file on the disk. Returns its new content. Raises OSError, ToolError."""
-        if change.facts is not None and is_unsaved(change.facts):
+        if change.unsaved is not None:
             raise ToolError(
                 f"{change.name} has changes in the editor that are not saved; the person must save it first"
             )

@@ -306,7 +306,7 @@ class SavesMeanwhile(Recorder):
     """Another program saves the file when all is planned and nothing is written yet."""
 
     @contextmanager
-    def edit(self, path: Path, content: bytes, tool: str) -> Iterator[None]:
+    def edit(self, path: Path, content: bytes, tool: str, unsaved: bytes | None = None) -> Iterator[None]:
         path.write_text("mine\n")
         yield
 
