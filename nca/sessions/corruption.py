@@ -35,6 +35,8 @@ _LASTING = {"messages": 1, "views": 0, "summaries": 1, "compactions": 0, "usage"
 _BODY = 5
 """The column of a message's body."""
 _SESSIONS, _PROGRAM_VIEWS, _WITHOUT_ROWID = "sessions", "program_views", ("pins", "learned")
+_NUMBERS = "sqlite_autoindex_messages_1"
+"""The index of messages by session and number: it names messages that are lost."""
 _MESSAGE = '"role":"'
 """In the text of every message."""
 _NO_SESSION = 0
@@ -100,11 +102,12 @@ def recover_readable(damaged: Path, target: Database) -> Recovered:
     if size_of(damaged) == 0 and size_of(log_of(damaged)) == 0:
         return Recovered(0, 0)
     tables = [_Table.of(name, target) for name in (_SESSIONS, *_LASTING, "partials", _PROGRAM_VIEWS, *_WITHOUT_ROWID)]
+    roots: dict[str, int] = dict(target.rows("SELECT name, rootpage FROM sqlite_schema"))
     usual = target.connection.pragma("page_size")
     with faults.explained(target.path):
         with damaged.open("rb") as file:
             own = page_bytes(file.read(HEADER_BYTES))
-        readings = [_Reading(damaged, size, tables) for size in {own or usual, usual}]
+        readings = [_Reading(damaged, size, tables, roots) for size in {own or usual, usual}]
     return _Rebuild(max(readings, key=lambda reading: len(reading.live["messages"])), tables, target).run()
 
 
@@ -115,13 +118,11 @@ class _Table(NamedTuple):
     columns: tuple[str, ...]
     types: tuple[tuple[type, ...], ...]
     defaults: Row
-    root: int
     is_keyed: bool
     """Whether the first column is the rowid, which is not stored as a value."""
 
     @classmethod
     def of(cls, name: str, sound: Database) -> _Table:
-        [(root,)] = sound.rows("SELECT rootpage FROM sqlite_schema WHERE name = ?", (name,))
         columns = sound.rows('SELECT name, type, "notnull" OR pk, dflt_value, pk FROM pragma_table_info(?)', (name,))
         [defaults] = sound.rows(f"SELECT {', '.join(column[3] or 'NULL' for column in columns)}")
         return cls(
@@ -129,7 +130,6 @@ class _Table(NamedTuple):
             tuple(column[0] for column in columns),
             tuple(_TYPES[column[1]] + (() if column[2] else (type(None),)) for column in columns),
             defaults,
-            root,
             columns[0][1] == "INTEGER" and [column[4] for column in columns if column[4]] == [1],
         )
 
@@ -145,26 +145,35 @@ class _Table(NamedTuple):
 
 
 class _Reading:
-    """The rows of a damaged database by table: those in use, and copies that may have been deleted."""
+    """The rows of a damaged database by table: those in use, and copies that may have been deleted.
 
-    def __init__(self, damaged: Path, size: int, tables: list[_Table]) -> None:
+    roots    the first page of each table and index, as it is in a new database
+    numbers  of the messages that each session had, as far as their index can be read
+    """
+
+    def __init__(self, damaged: Path, size: int, tables: list[_Table], roots: dict[str, int]) -> None:
         self.live = defaultdict[str, list[Row]](list)
         self.doubtful = defaultdict[str, list[Row]](list)
         self.fragments: list[tuple[int, str]] = []
         self._tables = tables
-        roots = {table.name: table.root for table in tables}
+        roots = dict(roots)
+        self.numbers = defaultdict[int, set[int]](set)
         frames = read_frames(log_of(damaged), size)
         with damaged.open("rb") as file:
             pages = Pages(file, size, frames.committed, frames.loose, self._is_known)
             for record, is_live in pages.records():
                 match record.values:
-                    case ("table", str(name), _, int(root), _) if is_live:
+                    case ("table" | "index", str(name), _, int(root), _) if is_live:
                         roots[name] = root
                     case _:
                         self._take(record, self.live if is_live else self.doubtful)
             for name in _WITHOUT_ROWID:
                 table = next(table for table in tables if table.name == name)
                 self.live[name] = [row for record in pages.index(roots[name]) if (row := table.row(record))]
+            for record in pages.index(roots[_NUMBERS]):
+                match record.values:
+                    case (int(session), int(seq), int(id)) if 0 < seq <= id:
+                        self.numbers[session].add(seq)
             self.fragments += pages.fragments()
         for rows in (*self.live.values(), *self.doubtful.values()):
             rows[:] = dict.fromkeys(rows)
@@ -203,7 +212,12 @@ class _Rebuild:
         if texts := dict.fromkeys(stray.body for stray in self._logs.strays):
             strays = [Found(seq, _NO_SESSION, seq, 0.0, "", text, None) for seq, text in enumerate(texts, 1)]
             self._logs[_NO_SESSION] = Log(strays)
-        self._mended = 0
+        self._lost = self._mended = 0
+        for number, seqs in reading.numbers.items():
+            if number in self._logs:
+                self._logs[number].extend(seqs)
+            else:
+                self._lost += len(seqs)
         self._by_session = {name: self._grouped(name) for name in (*_LASTING, "partials", "pins")}
 
     def _grouped(self, table: str) -> dict[int, list[Row]]:
@@ -221,7 +235,8 @@ class _Rebuild:
         known = self._sessions | {
             number: self._unknown_session(number) for number in self._logs if number not in self._sessions
         }
-        sessions = messages = lost = 0
+        sessions = messages = 0
+        lost = self._lost
         for row in sorted(known.values(), key=lambda row: row[9]):
             # Under a name of its own if its facts contradict another session.
             for described in (row, self._unknown_session(row[0])):
@@ -231,6 +246,8 @@ class _Rebuild:
                     messages += len(self._logs[row[0]].by_seq)
                     lost += self._logs[row[0]].lost
                     break
+            else:
+                lost += self._logs[row[0]].head
         with suppress(StoreError), self._target.transaction() as connection:
             for name in ("learned", _PROGRAM_VIEWS):
                 self._insert(connection, name, self._live[name])
@@ -253,8 +270,9 @@ class _Rebuild:
     def _message(self, session: int, seq: int, log: Log) -> Row:
         row = log.by_seq.get(seq)
         if row is None:
-            before = log.by_seq[min(found for found in log.by_seq if found > seq)]
-            return (None, session, seq, before.at, *_stored(unreadable("", f"[message {seq} is lost]")), None)
+            near = min(log.by_seq, key=lambda found: (found < seq, abs(found - seq)), default=0)
+            at = log.by_seq[near].at if near else 0.0
+            return (None, session, seq, at, *_stored(unreadable("", f"[message {seq} is lost]")), None)
         body, role, tokens = upgraded(row.body), row.role, row.tokens
         if not is_sound(body):
             found = mended(body, role) or unreadable(role, f"[message {seq} is damaged; {len(body):,} bytes]")

@@ -120,7 +120,7 @@ class Database(SessionDatabase):
 
     @staticmethod
     def number_in(field: str) -> str:
-        return f"body ->> '{field}'"
+        return f"iif(json_valid(body), body ->> '{field}', NULL)"
 
     def part_bytes(self) -> tuple[list[tuple[str, int]], int]:
         tables = self.rows(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import NamedTuple
 
 
@@ -25,24 +25,26 @@ class Found(NamedTuple):
 
 
 class Log:
-    """The messages of one session by number, and those between them that are lost."""
+    """The messages of one session by number, and those between and behind them that are lost."""
 
     def __init__(self, rows: Iterable[Found]) -> None:
         self.by_seq = {row.seq: row for row in _in_order(rows)}
         self._seqs = sorted(self.by_seq)
-
-    @property
-    def head(self) -> int:
-        return self._seqs[-1] if self._seqs else 0
+        self.head = self._seqs[-1] if self._seqs else 0
 
     @property
     def last_id(self) -> int:
-        return self.by_seq[self.head].id if self._seqs else 0
+        return self.by_seq[self._seqs[-1]].id if self._seqs else 0
 
     @property
     def lost(self) -> int:
-        """How many messages are missing before the last one."""
+        """How many messages are missing up to the last one that is known."""
         return self.head - len(self._seqs)
+
+    def extend(self, numbers: Container[int]) -> None:
+        """Messages behind the last one are lost, as far as these numbers of the session's messages go on."""
+        while self.head + 1 in numbers:
+            self.head += 1
 
     def fits(self, row: Found, seq: int, *, is_doubtful: bool = False) -> bool:
         """Whether a message can be the one with this number. `is_doubtful`: it may have been deleted."""
@@ -60,6 +62,7 @@ class Log:
     def put(self, row: Found, seq: int) -> None:
         self.by_seq[seq] = row._replace(seq=seq)
         self._seqs.insert(bisect_left(self._seqs, seq), seq)
+        self.head = max(self.head, seq)
 
     def gap_of(self, row: Found) -> int:
         """The number of a lost message that was stored in this one's place; 0 if there is none."""

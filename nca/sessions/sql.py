@@ -208,5 +208,5 @@ def scripts(*names: str) -> tuple[str, ...]:
 
 MIGRATIONS = scripts(
     *("1_sessions", "2_full_text_index", "3_session_kinds", "4_long_logs", "5_kept_by_kind", "6_forks"),
-    *("7_chosen_models", "8_origins", "9_sources", "10_counts", "11_program_views"),
+    *("7_chosen_models", "8_origins", "9_sources", "10_counts", "11_program_views", "12_summaries"),
 )

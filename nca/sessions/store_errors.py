@@ -17,8 +17,8 @@ _NOTHING_LOST = "Nothing that was stored before is lost."
 _MOST_CHARS = 120
 LEAST_FREE_BYTES = 65_536
 """SQLite needs 32 KiB for a file beside the database, and a page or two."""
-_DAMAGED_INDEX = "invalid fts5 file format"
-"""How the full-text index names damage that SQLite does not call so."""
+_DAMAGE = ("invalid fts5 file format", "malformed JSON")
+"""How SQLite's extensions name damage that it does not call so. nca stores and binds no JSON but what it made."""
 
 
 @contextmanager
@@ -74,8 +74,8 @@ def _of_sqlite(error: apsw.Error, path: Path | None, advice: str) -> StoreError:
             return _disk_full(path)
         case apsw.CorruptError() | apsw.NotADBError():
             return damaged(path, str(error))
-        case apsw.SQLError() if _DAMAGED_INDEX in str(error):
-            return damaged(path, _DAMAGED_INDEX)
+        case apsw.SQLError() if how := next((words for words in _DAMAGE if words in str(error)), ""):
+            return damaged(path, how)
         case apsw.BusyError() | apsw.LockedError() | apsw.ProtocolError():
             return StoreError(
                 f"Another process keeps {_named(path)} busy", advice=f"Try again in a moment. {_NOTHING_LOST}"

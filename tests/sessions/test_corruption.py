@@ -94,6 +94,23 @@ def test_any_broken_pages_leave_a_working_store(path: Path, seed: int) -> None:
                 session.views.commit(hiding(1, "new"), MANUAL)
 
 
+def test_a_hole_at_the_end_says_how_many_are_lost(path: Path) -> None:
+    """Their index names them: 300 messages, of which the last ones and their neighbours on the disk are gone."""
+    filled(path, sessions=1, messages=300)
+    with closing(apsw.Connection(str(path))) as connection:
+        sql = "SELECT pageno FROM dbstat WHERE name = 'messages' AND pagetype = 'leaf' ORDER BY path DESC LIMIT 9"
+        pages = [int(str(page)) - 1 for (page,) in connection.execute(sql)]
+    break_pages(path, pages)
+    with Store.open(path) as store:
+        [note], [info] = store.notes, store.list()
+        with store.open_session(info.id) as session:
+            texts = [entry.message.text for entry in session.log.entries()]
+        lost = sum(text.endswith("is lost]") for text in texts)
+        assert len(texts) == 300
+        assert texts[-1] == "[message 300 is lost]"
+        assert f"1 session with {300 - lost} messages could be read, {lost} messages are lost" in note
+
+
 def test_a_hole_in_the_middle_keeps_both_ends(path: Path) -> None:
     filled(path, sessions=1, messages=300)
     connection = apsw.Connection(str(path))
