@@ -86,8 +86,7 @@ class Archive:
         """Answers that are not in view. Raises ValueError for an unknown scope, StoreError."""
         if scope == "session" or (scope == "all" and self.sees_all):
             where: Scope = "all" if scope == "all" else "session"
-            aside = self._state.history.view.aside
-            found = self.search(question, scope=where, limit=limit + _SPARE, chars=chars, aside=aside)
+            found = self.search(question, scope=where, limit=limit + _SPARE, chars=chars, with_aside=False)
         else:
             # The newest messages count most; a turn is told from its beginning.
             rows = self._listed(scope)[:: 1 if turn_in(scope) else -1]
@@ -103,15 +102,16 @@ class Archive:
         scope: Scope = "session",
         limit: int = 10,
         chars: int = SNIPPET_CHARS,
-        aside: Sequence[Range] = (),
+        with_aside: bool = True,
     ) -> list[Hit]:
         """The best answers, best first, notes last. Any text is a question.
 
         Raises StoreError, and UsageError where other sessions are not to be seen.
 
-        aside  messages of this session that are not looked at
+        with_aside  also messages that are no part of their conversation
         """
         if scope == "session":
+            aside = () if with_aside else self._state.history.view.aside
             found = self._state.session.search(question, limit, chars=chars, aside=aside)
         elif not self.sees_all:
             raise UsageError(
@@ -119,9 +119,7 @@ class Archive:
                 advice="Open it with sees_all_sessions=True, or search the store (nca.Store.search).",
             )
         else:
-            own = self._state.session.info.id
-            hits = self._state.store.search(question, limit, chars=chars)
-            found = [hit for hit in hits if hit.session != own or not is_in(hit.seq, aside)]
+            found = self._state.store.search(question, limit, chars=chars, with_aside=with_aside)
         noted = self._search_notes(question)[: min(NOTES, limit)]
         return [*found[: limit - len(noted)], *noted]
 
@@ -149,7 +147,7 @@ class Archive:
             return ""
         try:
             with self._state.store.open_session(match[1], read_only=True) as session:
-                return _messages(session, first, last)
+                return _messages(session, first, last, session.views.current().aside)
         except SessionNotFound:
             return ""
 
@@ -259,7 +257,7 @@ def _matching(found: Sequence[tuple[int, str]], question: str) -> list[tuple[int
     return sorted(found, key=held, reverse=True)
 
 
-def _messages(session: Session, first: int, last: int, aside: Sequence[Range] = ()) -> str:
+def _messages(session: Session, first: int, last: int, aside: Sequence[Range]) -> str:
     """The messages first … last; calls that are asked for alone come with their results.
 
     Messages that are aside are shown if they alone are asked for, and named as such.

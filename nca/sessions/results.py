@@ -5,20 +5,24 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
 from nca.context.view import Range, is_in
-from nca.errors import StoreDamaged
+from nca.errors import StoreDamaged, StoreError
 from nca.sessions import search
+from nca.sessions.access import SessionAccess
 from nca.sessions.encoding import decode_message
 from nca.sessions.passages import CJK_RUN, cuts, plain_text
 from nca.sessions.paths import outputs_of
 from nca.sessions.query import Only, WeightedTerm
 from nca.sessions.search import Ranked, RankingWeights, rank_sessions
 from nca.sessions.sql import SessionDatabase
+from nca.sessions.views import SessionViews
 
 _WORD = re.compile(r"[^\W_]+")
 _ENDING = r"[^\W_]{0,8}"
@@ -185,6 +189,7 @@ def find(
     weights: RankingWeights | None = None,
     chars: int = SNIPPET_CHARS,
     aside: Sequence[Range] = (),
+    with_aside: bool = True,
     only: Only | None = None,
     beside: Sequence[SessionDatabase] = (),
     clean: Callable[[str], str] = str,
@@ -193,13 +198,15 @@ def find(
 
     chars  of a snippet, at most
     aside  messages of the one session that are not looked at
+    with_aside  also what is aside in its session: rewound, or asked beside the conversation
     only, beside  as in `search.ranked`
     clean  changes what snippets are cut from, such as to redact keys
     """
     ranked, weighed = search.ranked(database, question, session, weights=weights, only=only, beside=beside)
     if aside:
         ranked = [one for one in ranked if not is_in(one.seq, aside)]
-    return _hits(database, ranked, _finder(database, weighed), limit, chars, clean)
+    hidden = _asides(database) if not with_aside else lambda _: ()
+    return _hits(database, ranked, _finder(database, weighed), limit, chars, clean, hidden)
 
 
 def find_sessions(database: SessionDatabase, question: str, limit: int) -> list[SessionHit]:
@@ -224,6 +231,18 @@ def outputs_beside(database: SessionDatabase) -> Path | None:
     return outputs_of(database.path) if database.path else None
 
 
+def _asides(database: SessionDatabase) -> Callable[[int], Sequence[Range]]:
+    """Gives what is aside in a session (its row)."""
+
+    @cache
+    def aside(session: int) -> Sequence[Range]:
+        with suppress(StoreError):
+            return SessionViews(SessionAccess(database, session)).current().aside
+        return ()  # it was deleted meanwhile, with its messages
+
+    return aside
+
+
 def _finder(database: SessionDatabase, weighed: Sequence[WeightedTerm]) -> SnippetFinder:
     weights: dict[str, float] = {}
     for one in weighed:
@@ -240,12 +259,14 @@ def _hits(
     limit: int,
     chars: int = SNIPPET_CHARS,
     clean: Callable[[str], str] = str,
+    aside: Callable[[int], Sequence[Range]] = lambda _: (),
 ) -> list[Hit]:
     # A few spare ones: some are only next to a match and have no text to show.
-    ranked = ranked[: limit + _SPARE]
-    near = {(one.session, one.seq + step) for one in ranked for step in (-1, 0, 1)}
-    places = ", ".join(f"({place}, {seq})" for place, seq in sorted(near))
-    rows = [_Row(*row) for row in database.rows(f"{_ROWS}{places})")] if near else []
+    ranked = list(islice((one for one in ranked if not is_in(one.seq, aside(one.session))), limit + _SPARE))
+    places = {(one.session, one.seq + step) for one in ranked for step in (-1, 0, 1)}
+    near = {(session, seq) for session, seq in places if not is_in(seq, aside(session))}
+    values = ", ".join(f"({session}, {seq})" for session, seq in sorted(near))
+    rows = [_Row(*row) for row in database.rows(f"{_ROWS}{values})")] if near else []
     known = {(row.session, row.seq): row for row in rows}
     texts = {place: text for place, row in known.items() if (text := _shown(row, outputs_beside(database)))}
     chosen = [one for one in ranked if (one.session, one.seq) in texts][:limit]

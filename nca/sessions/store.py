@@ -150,9 +150,12 @@ class Store:
         """The last question and answer of a session, and its size. Raises SessionNotFound."""
         return rows_of.load_preview(self._database, self._find(id_or_prefix)[1])
 
-    def search(self, question: str, limit: int = 10, *, chars: int = SNIPPET_CHARS) -> Hits:
-        """The best messages of all sessions for a question, best first. Any text is valid."""
-        return results.find(self._database, question, None, limit, chars=chars)
+    def search(self, question: str, limit: int = 10, *, chars: int = SNIPPET_CHARS, with_aside: bool = True) -> Hits:
+        """The best messages of all sessions for a question, best first. Any text is valid.
+
+        with_aside: also those that are no part of their conversation: rewound, or asked beside it
+        """
+        return results.find(self._database, question, None, limit, chars=chars, with_aside=with_aside)
 
     def search_sessions(self, question: str, limit: int = 10) -> SessionHits:
         """The best sessions for a question, each with its best messages."""

@@ -272,6 +272,25 @@ async def test_what_was_rewound_is_recalled_only_by_its_number(room: Room) -> No
             change("1")
 
 
+async def test_another_session_hears_nothing_of_what_was_rewound(room: Room) -> None:
+    left = room.open(["Good morning.", "Noted: aubergine.", "A magpie."])
+    await left.send("Hello there, neighbour")
+    await left.send("The password of the garden is aubergine")
+    await back(left)
+    await left.beside.ask("Which bird is black and white?")
+    id = left.session.info.id
+    await left.close()
+    archive = room.open(["Yes."]).context.archive
+    assert 3 in {hit.seq for hit in archive.search("aubergine garden", scope="all")}, "the person finds it"
+    for question in ("aubergine garden", "magpie bird black"):
+        assert {hit.seq for hit in archive.recall(question, "all", 5, 300).hits} <= {2}, "what stands beside it"
+    hello = next(hit for hit in archive.recall("hello neighbour", "all", 5, 300).hits if hit.seq == 1)
+    assert {one.seq for one in hello.around} <= {2}
+    assert archive.expand(f"{id}:3").startswith("[no part of the conversation")
+    assert "aubergine" not in archive.expand(f"{id}:1-4")
+    assert not archive.expand(f"{id}:1").startswith("[no part")
+
+
 async def test_only_your_own_messages_can_be_gone_back_to(room: Room) -> None:
     conversation = room.open(["One.", "Beside."])
     await conversation.send("First")
