@@ -95,6 +95,8 @@ def _any_message(row: Any, index: int) -> Message:
     if not isinstance(row, OBJECT):
         raise InvalidMessages(f"{place}: expected an object with role and content, found {kind_name(row)}.")
     role = row.get("role")
+    if role == "function" or row.get("function_call"):
+        raise InvalidMessages(f"{place}: functions are OpenAI's older form; valid: tool_calls, and the role tool.")
     if role not in ROLES:
         raise InvalidMessages(f"{place}: role {shown_value(role)} is not known; valid: {', '.join(ROLES)}.")
     calls = _read_calls(row["tool_calls"], place) if row.get("tool_calls") is not None else ()
@@ -104,8 +106,8 @@ def _any_message(row: Any, index: int) -> Message:
     extra = {key: value for key, value in others if key not in _OWN_KEYS and not str(key).startswith("_")}
     if role == "developer":
         extra["role"] = role
-    beside = _read_beside(row, place) if extra and role == "assistant" and not calls else ()
-    extra |= {part_to_wire(part)["type"]: None for part in beside}
+    beside = _read_beside(row, place) if role == "assistant" and not calls else ()
+    extra |= {part_to_wire(part)["type"]: None for part in beside} | ({"content": row.get("content")} if beside else {})
     return Message(
         role="system" if role == "developer" else role,
         content=_read_noted_parts(row) or beside or _read_content(row.get("content"), place, role),
@@ -136,7 +138,7 @@ def message_to_dict(message: Message, *, annotate: bool = False) -> dict[str, An
         row["name"] = message.name
     if message.reasoning:
         row["reasoning_content"] = message.reasoning
-    row.update({key: value for key, value in message.extra.items() if key != "role"})
+    row.update({key: value for key, value in message.extra.items() if key not in ("role", "content")})
     row.update(_beside(message))
     if annotate:
         row.update({key: True for key, field in _FLAGS.items() if getattr(message, field)})
@@ -232,6 +234,8 @@ def part_to_wire(part: Part, text_type: str = "text") -> dict[str, Any]:
     match part:
         case TextPart(text, {"type": "refusal"}):
             return {"type": "refusal", "refusal": text}
+        case TextPart(_, {"type": "audio"} as spoken):
+            return spoken
         case TextPart(_, extra):
             return {"type": text_type, "text": part_text(part), **extra}
         case MediaPart(_, payload):
@@ -276,12 +280,16 @@ def _read_content(content: Any, place: str, role: str) -> str | tuple[Part, ...]
 
 
 def _read_beside(row: Mapping[str, Any], place: str) -> tuple[Part, ...]:
-    """What an answer of OpenAI's has instead of content: a refusal, or speech."""
-    if row.get("content") is None and row.get("refusal"):
+    """What an answer of OpenAI's has instead of content: a refusal, or speech, whose transcript is the model's text."""
+    if row.get("content"):
+        return ()
+    if row.get("refusal"):
         return (refusal_part(row, place),)
-    if row.get("content") is None and isinstance(row.get("audio"), Mapping):
-        return (MediaPart("audio", plain_json({"type": "audio", "audio": dict(row["audio"])}, place)),)
-    return ()
+    if not isinstance(row.get("audio"), Mapping):
+        return ()
+    spoken = plain_json({"type": "audio", "audio": dict(row["audio"])}, place)
+    said = spoken["audio"].get("transcript")
+    return (TextPart(said, spoken) if isinstance(said, str) and said else MediaPart("audio", spoken),)
 
 
 def _beside(message: Message) -> dict[str, Any]:
@@ -289,7 +297,7 @@ def _beside(message: Message) -> dict[str, Any]:
     if isinstance(message.content, tuple) and len(message.content) == 1:
         match part_to_wire(message.content[0]):
             case {"type": "refusal" | "audio" as key} as part if key in message.extra:
-                return {"content": None, key: part[key]}
+                return {"content": message.extra.get("content"), key: part[key]}
     return {}
 
 
@@ -338,9 +346,7 @@ def _read_call(call: Any, place: str) -> ToolCall:
         raise InvalidMessages(f"{place}: the id is missing; valid: a text that one tool message answers to.")
     if not isinstance(function.get("name"), str) or not function["name"]:
         raise InvalidMessages(f"{place}: function.name is missing; valid: the tool's name.")
-    arguments = function.get("arguments")
-    if arguments is None:
-        arguments = "{}"
+    arguments = "{}" if function.get("arguments") is None else function["arguments"]
     if not isinstance(arguments, str):
         arguments = msgspec.json.encode(plain_json(arguments, f"{place}: function.arguments")).decode()
     extra = _others(call, _CALL_KEYS, place)
@@ -359,8 +365,7 @@ def _others(row: Mapping[str, Any], known: Set[str], place: str) -> dict[str, An
 
 
 def _read_answered_id(row: Mapping[str, Any], place: str) -> str:
-    answered = row.get("tool_call_id")
-    several = row.get("tool_call_ids")
+    answered, several = row.get("tool_call_id"), row.get("tool_call_ids")
     if not answered and isinstance(several, Sequence) and several:
         answered = several[0]
     if not isinstance(answered, str) or not answered:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nca.context.media import media_tokens
-from nca.messages import AttachmentPart, Entry, MediaPart, Message, Part, ToolCall
+from nca.messages import AttachmentPart, Entry, MediaPart, Message, Part, TextPart, ToolCall
 from nca.vocabulary import about, count
 from nca.wire import content_text, is_one_text, part_text
 
@@ -65,7 +65,12 @@ def content_tokens(content: str | tuple[Part, ...] | None) -> int:
 
 def part_tokens(part: Part) -> int:
     """Tokens of a part of a message, with its frame."""
-    return media_tokens(part) if isinstance(part, MediaPart) else text_tokens(part_text(part))
+    match part:
+        case MediaPart():
+            return media_tokens(part)
+        case TextPart(text, {"type": "audio"} as spoken):
+            return max(text_tokens(text), media_tokens(MediaPart("audio", spoken)))
+    return text_tokens(part_text(part))
 
 
 def call_tokens(call: ToolCall) -> int:

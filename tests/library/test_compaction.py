@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Callable
 from typing import Any
@@ -151,12 +152,14 @@ CUSTOM = {
     [
         [*TALK[:1], {"role": "assistant", "content": None, "refusal": "I cannot help with that."}, *TALK[:1]],
         [*TALK[:1], {"role": "assistant", "content": [{"type": "refusal", "refusal": "No."}]}, *TALK[:1]],
+        [*TALK[:1], {"role": "assistant", "content": "", "refusal": "No."}, *TALK[:1]],
         [*TALK[:1], {"role": "assistant", "content": None, "audio": {"id": "audio_abc"}}, *TALK[:1]],
+        [*TALK[:1], {"role": "assistant", "content": "", "audio": {"id": "a", "transcript": "Yes."}}, *TALK[:1]],
         [*TALK[:1], CUSTOM, {"role": "tool", "tool_call_id": "c", "content": "ok"}],
         [*TALK, {"role": "developer", "content": "The user has opened /billing."}, *TALK[:1]],
         [{"role": "assistant", "content": "Welcome!"}, *TALK, TALK[1], {"role": "user", "content": ""}],
     ],
-    ids=["refusal", "part", "audio", "custom", "late", "greeting"],
+    ids=["refusal", "part", "beside", "audio", "transcript", "custom", "late", "greeting"],
 )
 def test_what_the_provider_takes_comes_back_as_it_was(rows: list[dict[str, Any]]) -> None:
     assert nca.validate_request(rows, "openai") == []
@@ -170,13 +173,39 @@ def test_what_the_provider_takes_comes_back_as_it_was(rows: list[dict[str, Any]]
     assert [nca.validate_request(for_all, provider) for provider in ("anthropic", "gemini", "mistral")] == [[], [], []]
 
 
-def test_a_refusal_is_the_models_text_in_a_record() -> None:
+@pytest.mark.parametrize("content", [None, "", []])
+@pytest.mark.parametrize(
+    "said", [{"refusal": "That I cannot do."}, {"audio": {"id": "a", "transcript": "That I cannot do."}}]
+)
+def test_a_refusal_or_a_spoken_answer_is_the_models_text(content: Any, said: dict[str, Any]) -> None:
+    answer = {"role": "assistant", "content": content, **said}
+    for model in ("", "claude-sonnet-4-5", "gemini/gemini-2.5-pro"):
+        kept = nca.compact([*TALK[:1], answer, *TALK[:1]], model=model).messages
+        assert kept[1] == {"role": "assistant", "content": "That I cannot do."}
     rows = _talk(60)
-    rows[2] = {"role": "assistant", "content": None, "refusal": "That I cannot do for you."}
+    rows[2] = answer
     view = nca.ContextView(model="gpt-5", context_window=4_000)
     assert view.fit(rows).compacted
-    assert "That I cannot do for you." in view.recall(expand="3")
-    assert "cannot do" in view.recall(query="cannot do for you")
+    assert "That I cannot do." in view.recall(expand="3")
+    assert "cannot do" in view.recall(query="that I cannot do")
+
+
+def test_speech_that_came_along_is_counted_as_speech() -> None:
+    data = base64.b64encode(bytes(400_000)).decode()
+    spoken = {"role": "assistant", "content": None, "audio": {"id": "a", "transcript": "Yes.", "data": data}}
+    assert nca.estimate_messages_tokens([*TALK[:1], spoken], provider="openai") > 3_000
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": "{}"}},
+        {"role": "function", "name": "f", "content": "42"},
+    ],
+)
+def test_the_older_form_of_calls_is_refused_by_name(row: dict[str, Any]) -> None:
+    with pytest.raises(nca.InvalidMessages, match=r"message 2: .* older form; valid: tool_calls"):
+        nca.compact([*TALK[:1], row, *TALK[:1]])
 
 
 PLAN = {"type": "image_url", "image_url": {"url": "https://x.example/plan.png?size=1"}}
