@@ -103,7 +103,8 @@ def compact(
 
     messages     OpenAI's chat messages, Anthropic's messages or Responses items, as a list, or as an object that holds
                  them beside its system prompt and tools (see docs/library.md)
-    model, context_window, max_output_tokens   determine the budget; 0: the known value of the model
+    model, context_window, max_output_tokens   determine the budget; "" and 0: what the object says, else what is
+                 known of the model
     target       size limit of the result, as a share of the budget; None: the setting context.target_ratio
     stages       the stages, in order; None: the setting context.stages. What is still over the budget after them is
                  truncated down to the target, named or not, and a notice says so
@@ -143,13 +144,8 @@ def compact_loaded(
     """`compact` with settings that are already read; library and command both use it."""
     shaped = read_conversation(messages)
     history = history_of(shaped.messages)
-    engine = Engine(
-        loaded,
-        read_text(model, "model"),
-        rules=shaped.rules,
-        tools=read_tools(shaped.tools if tools is None else tools),
-        summarizer=summarizer,
-    )
+    engine = Engine(loaded, model, tools=tools, summarizer=summarizer)
+    engine.obey(shaped)
     planning = engine.planning(history, has_recall=False, focus=read_text(focus, "focus"))
     proposal = engine.run(planning)
     return _result(shaped, history, proposal, engine)

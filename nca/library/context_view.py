@@ -27,7 +27,7 @@ from nca.errors import ContextDoesNotFit, ViewInUse
 from nca.library.beside_loop import beside_loop, drive_beside_loop
 from nca.library.compaction import items_of
 from nca.library.engine import AsyncSummarizer, Engine, Summarizer
-from nca.library.inputs import history_of, in_library, read_conversation, read_text, read_tools, settings_of
+from nca.library.inputs import history_of, in_library, read_conversation, read_text, settings_of
 from nca.library.view_state import ViewState, read_state, saved_in
 from nca.messages import Message
 from nca.sessions import Session, Store
@@ -132,8 +132,8 @@ class ContextView:
     ) -> None:
         self._engine = Engine(
             settings_of(settings, context_window=context_window, max_output_tokens=max_output_tokens, fit=fit),
-            read_text(model, "model"),
-            tools=read_tools(tools),
+            model,
+            tools=tools,
             system_prompt=read_text(system_prompt, "system_prompt"),
             summarizer=summarizer,
         )
@@ -198,13 +198,12 @@ class ContextView:
     def _fit(self, shaped: ShapedMessages, history: History) -> Asking[FittedRequest]:
         self._resume(history)
         engine = self._engine
-        engine.obey(shaped.rules)
+        engine.obey(shaped)
+        self._log.budget = engine.budget
         decision = decide(self._measured(history), self._kept.policy, engine.settings, "before request")
         self._keep(policy=decision.state)
-        notices: tuple[str, ...] = ()
         before = history.view
-        if decision.action == "compact":
-            notices = yield from self._compact(history)
+        notices = (yield from self._compact(history)) if decision.action == "compact" else engine.notices()
         measured = self._measured(history)
         if not measured.fits:
             raise _too_large(measured)
@@ -263,7 +262,7 @@ class ContextView:
             proposal = None
         if proposal is None or not proposal.compacted:
             self._keep(policy=self._kept.policy.compacted_in_vain(self._measured(history)))
-            return engine.notices(proposal) if proposal is not None else ()
+            return engine.notices(proposal)
         history.view = proposal.view
         self._keep(view=proposal.view, covers=self._hash(history, proposal.view.tail - 1))
         self._keep(policy=self._kept.policy.compacted(self._measured(history)))

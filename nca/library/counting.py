@@ -64,16 +64,18 @@ def check_context_budget(
 ) -> BudgetCheck:
     """Measure the next request. `files`: mappings with `content`; `threshold`: share of the budget, None: the setting.
 
-    `messages` have any shape that `compact` takes, and the tools of an object count if `tools` is None. They may be
-    empty if there is a system prompt, a current prompt, a tool or a file to measure.
+    `messages` have any shape that `compact` takes; the tools, the model and the longest answer of an object count where
+    no argument says them. They may be empty if there is a system prompt, a current prompt, a tool or a file to measure.
     Raises InvalidMessages, UsageError, ConfigError.
     """
     loaded = inputs.settings_of(
         settings, context_window=context_window, max_output_tokens=max_output_tokens, threshold=threshold
-    ).for_model(inputs.read_text(model, "model"))
+    )
+    shaped = inputs.read_conversation(messages, may_be_empty=bool(system_prompt or current_prompt or tools or files))
+    model = inputs.read_text(model, "model") or shaped.model
+    loaded = loaded.with_default("model.max_output_tokens", shaped.answer_tokens).for_model(model)
     facts = inputs.facts_of(model, loaded)
     budget = inputs.budget_of(facts, loaded)
-    shaped = inputs.read_conversation(messages, may_be_empty=bool(system_prompt or current_prompt or tools or files))
     meter = Meter(
         model=model,
         provider=of_a_program(shaped.rules or facts.provider),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from inspect import isawaitable, iscoroutine, iscoroutinefunction
 from typing import Any, TypeVar
 
@@ -20,8 +20,9 @@ from nca.context.stages.custom import StageReply, consult, reason_of
 from nca.context.summary import SummaryFailure, SummaryReply, SummaryRequest
 from nca.errors import UsageError
 from nca.humanize import kind_name
-from nca.library.inputs import budget_of, facts_of, shown
+from nca.library.inputs import budget_of, facts_of, read_text, read_tools, shown
 from nca.models.catalog import describe
+from nca.shapes.shaped import ShapedMessages
 from nca.wire import message_to_dict
 
 T = TypeVar("T")
@@ -33,8 +34,8 @@ AsyncSummarizer = Callable[[list[dict[str, Any]]], Awaitable[str]]
 class Engine:
     """Plans compactions for one model. Raises UsageError, ConfigError when it is made.
 
-    rules          the rules that the requests follow; "": those of the model's provider
-    tools          the tool definitions of the request, which are counted
+    model          "": the one that a request's object names
+    tools          the tool definitions of the request, which are counted; None: those of the object
     system_prompt  the same, if it is not a message of the conversation
     """
 
@@ -43,28 +44,39 @@ class Engine:
         loaded: LoadedSettings,
         model: str,
         *,
-        rules: str = "",
-        tools: Sequence[dict[str, Any]] = (),
+        tools: Sequence[Mapping[str, Any]] | None = None,
         system_prompt: str = "",
         summarizer: Summarizer | AsyncSummarizer | None = None,
     ) -> None:
-        loaded = loaded.for_model(model)
+        self._loaded, self._named, self._system_prompt = loaded, read_text(model, "model"), system_prompt
+        self._own_tools = None if tools is None else read_tools(tools)
+        self.has_summarizer = summarizer is not None
+        self._ask, self._ask_async = asking(summarizer), asking_async(summarizer)
+        self._take(model, 0, self._own_tools or [])
+
+    def _take(self, model: str, answer_tokens: int, tools: list[dict[str, Any]]) -> None:
+        """Work for this model and these tools; `answer_tokens`: the longest answer, where no setting says one."""
+        loaded = self._loaded.with_default("model.max_output_tokens", answer_tokens).for_model(model)
+        self._taken, self._model, self._tools = (model, answer_tokens, tools), model, tools
         self.facts = facts_of(model, loaded)
         self.budget = budget_of(self.facts, loaded)
         self.settings = loaded.settings.context
         self._asked_tokens = loaded.settings.model.max_output_tokens
-        self.has_summarizer = summarizer is not None
-        self._model, self._system_prompt, self._tools = model, system_prompt, tools
-        self.meter = self._meter_for(rules)
-        self._ask, self._ask_async = asking(summarizer), asking_async(summarizer)
+        self.meter = self._meter_for("")
         self._summarizer_window = _window_of_summarizer(loaded)
         # Loaded before anything else is done, so that a stage which cannot be is an error here and not a silence later.
         self._stages = {name: load_stage(name) for name in self.settings.stages if name not in BUILT_IN}
 
-    def obey(self, rules: str) -> None:
-        """Measure requests by these rules from now on; "": those of the model's provider."""
-        if of_a_program(rules or self.facts.provider) != self.meter.provider:
-            self.meter = self._meter_for(rules)
+    def obey(self, request: ShapedMessages) -> None:
+        """Work for this request from now on: by its shape's rules, else those of the model's provider.
+
+        The model, the longest answer and the tools that its object names count where nothing else says them.
+        """
+        tools = read_tools(request.tools) if self._own_tools is None else self._own_tools
+        if (asked := (self._named or request.model, request.answer_tokens, tools)) != self._taken:
+            self._take(*asked)
+        if of_a_program(request.rules or self.facts.provider) != self.meter.provider:
+            self.meter = self._meter_for(request.rules)
 
     def planning(
         self,
@@ -105,8 +117,9 @@ class Engine:
             return await self._ask_async(question)
         return await _in_thread(consult, question, self._stages.__getitem__)
 
-    def notices(self, proposal: Proposal) -> tuple[str, ...]:
-        said = list(proposal.notices)
+    def notices(self, proposal: Proposal | None = None) -> tuple[str, ...]:
+        """What a program should know: of its settings, and of a compaction."""
+        said = list(proposal.notices) if proposal else []
         if self.facts.is_window_guess:
             window = f"{self.facts.window_tokens:,} tokens"
             named = f"The window of {shown(self._model)} is not known: {window} are assumed"
@@ -116,9 +129,9 @@ class Engine:
             asked = f"{self._asked_tokens:,} to {reserved:,}"
             said.insert(0, f"max_output_tokens is lowered from {asked}: the answer may take half of the window.")
         stages = self.settings.stages
-        if proposal.cut_newest:
+        if proposal and proposal.cut_newest:
             said.append("The newest message is larger than the window and was cut.")
-        elif "truncate" in proposal.stages_used and "truncate" not in stages:
+        elif proposal and "truncate" in proposal.stages_used and "truncate" not in stages:
             left = f"After {', '.join(stages)} it was still over the budget" if stages else "No stage is named"
             said.append(f"{left}, so the last resort (truncate) hid or cut the oldest.")
         return tuple(said)

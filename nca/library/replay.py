@@ -22,7 +22,6 @@ from nca.context.tokens import message_tokens
 from nca.context.view import View
 from nca.errors import ContextDoesNotFit
 from nca.library.engine import Engine, Summarizer
-from nca.library.inputs import read_tools
 from nca.messages import Entry, Message, Usage
 from nca.models.catalog import ModelFacts, cost_of
 from nca.wire import message_from_dict
@@ -114,7 +113,7 @@ def replay(
     """
     counted = _Counted(summarizer) if summarizer is not None else None
     replaying = _Replaying(
-        Engine(loaded, model, tools=read_tools(tools), system_prompt=system_prompt, summarizer=counted), counted, watch
+        Engine(loaded, model, tools=tools, system_prompt=system_prompt, summarizer=counted), counted, watch
     )
     for seq, message in enumerate(messages, 1):
         replaying.take(Entry(seq, message))

@@ -21,6 +21,7 @@ from nca.messages import AttachmentPart, MediaPart, Message, Part, TextPart, Too
 from nca.wire import content_text, is_note, message_to_dict, messages_from_list, part_text, part_to_wire, plain_json
 
 Rows = list[dict[str, Any]]
+_ANSWER_KEYS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 
 
 class Written(NamedTuple):
@@ -38,6 +39,7 @@ class ShapedMessages(ABC):
     rules      the rules that a request of this shape follows; "" if several providers take it: theirs
     messages   what was read; `known` below are the same messages, in the same order
     tools      the tool definitions that came along
+    model, answer_tokens   which model the object names and how long its answer may be; "" and 0 where it says nothing
     """
 
     shape: str
@@ -50,6 +52,11 @@ class ShapedMessages(ABC):
         self._list: Any = given[self.key] if self._given else given
         tools = self._given.get("tools")
         self.tools: list[Any] = tools if isinstance(tools, list) else []
+        model = self._given.get("model")
+        self.model = model if isinstance(model, str) else ""
+        # What is no number above 0 says nothing: to some servers, -1 is an answer of any length.
+        limits = [limit for key in _ANSWER_KEYS if type(limit := self._given.get(key)) is int and limit > 0]
+        self.answer_tokens = min(limits, default=0)
 
     def repair(self, messages: Sequence[Message], provider: str) -> list[Message]:
         """The messages so that the shape's provider takes them; if it has none, the one of this name."""

@@ -241,3 +241,41 @@ def test_pictures_that_a_compaction_leaves_out_are_said() -> None:
 def test_a_window_that_nobody_named_is_said() -> None:
     assert "128,000 tokens is assumed; context_window sets it" in nca.compact(TALK).notices[0]
     assert nca.compact(TALK, context_window=WINDOW).notices == ()
+
+
+TOOLS = [{"name": f"tool_{number}", "description": "words " * 200, "input_schema": {}} for number in range(20)]
+
+
+@pytest.mark.parametrize("key", ["max_tokens", "max_completion_tokens", "max_output_tokens"])
+def test_what_a_request_says_of_its_model_answer_and_tools_counts(key: str) -> None:
+    request = {"model": "gpt-4", key: 1_000, "tools": TOOLS, "messages": _talk(60)}
+    named = nca.compact(_talk(60), model="gpt-4", max_output_tokens=1_000, tools=TOOLS)
+    found = nca.compact(request)
+    assert (found.messages, found.tokens_before, found.notices) == (named.messages, named.tokens_before, named.notices)
+    checked = nca.check_context_budget(request)
+    assert checked == nca.check_context_budget(_talk(60), model="gpt-4", max_output_tokens=1_000, tools=TOOLS)
+    assert checked.available_input_tokens == 7_192
+    fitted = nca.ContextView().fit(request)
+    alike = nca.ContextView(model="gpt-4", max_output_tokens=1_000, tools=TOOLS).fit(_talk(60))
+    assert fitted.compacted
+    assert (fitted.used_tokens, fitted.budget_tokens) == (alike.used_tokens, 7_192)
+    assert fitted.notices == alike.notices
+
+
+def test_an_argument_wins_over_what_a_request_says() -> None:
+    request = {"model": "gpt-4", "max_tokens": 1_000, "tools": TOOLS, "messages": TALK}
+    for found in (
+        nca.compact(request, model="gpt-4.1", max_output_tokens=2_000, tools=[]).budget_tokens,
+        nca.ContextView(model="gpt-4.1", max_output_tokens=2_000, tools=[]).fit(request).budget_tokens,
+        nca.check_context_budget(request, model="gpt-4.1", max_output_tokens=2_000, tools=[]).available_input_tokens,
+    ):
+        assert found == 1_047_576 - 2_000
+    assert (
+        nca.compact({**request, "max_tokens": -1, "tools": None}).budget_tokens
+        == nca.compact(TALK, model="gpt-4").budget_tokens
+    )
+
+
+def test_a_view_says_which_window_it_assumes_as_compact_does() -> None:
+    for model in ("", "x/unheard-of"):
+        assert nca.ContextView(model=model).fit(TALK).notices == nca.compact(TALK, model=model).notices != ()
