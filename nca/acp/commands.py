@@ -85,14 +85,10 @@ class EditorCommands:
 
     async def available(self) -> list[schema.AvailableCommand]:
         """All that can be called, for the client to suggest."""
-        own = [_offer(name) for name in OFFERED]
-        taken = {one.name for one in own}
-        prompts = await self.prompts()
-        return own + [
-            _available(name, prompt.about, prompt.hint or "what to do")
-            for name, prompt in prompts.items()
-            if name not in taken
-        ]
+        own = [(name, prompt.about, prompt.hint or "what to do") for name, prompt in (await self.prompts()).items()]
+        of_servers = [(name, about, wanted) for name, wanted, about in self.conversation.servers.prompts()]
+        more = [_available(*one) for one in (*own, *of_servers) if one[0] not in OFFERED]
+        return [_offer(name) for name in OFFERED] + more
 
 
 def offered(name: str) -> Command | None:

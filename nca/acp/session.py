@@ -6,9 +6,9 @@ import asyncio
 import contextlib
 import re
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from acp import helpers, schema
 
@@ -55,6 +55,7 @@ class EditorSession:
         self._background: set[asyncio.Task[None]] = set()
         self._known_mode = conversation.approvals.mode
         self._known_options: list[schema.SessionConfigOptionSelect] = []
+        self._known_commands: list[schema.AvailableCommand] = []
 
     @property
     def is_new(self) -> bool:
@@ -93,12 +94,18 @@ class EditorSession:
         return self._known_options
 
     async def offer_commands(self) -> None:
-        """Tell the client what can be called."""
-        self._outlet.send(helpers.update_available_commands(await self._commands.available()))
+        """Tell the client what can be called, if that has changed."""
+        if (now := await self._commands.available()) != self._known_commands:
+            self._known_commands = now
+            self._outlet.send(helpers.update_available_commands(now))
 
     def warm(self) -> None:
-        """Load what the first answer needs while the person types."""
-        task = asyncio.create_task(self._warm())
+        """Load what the first answer needs while the person types, and tell the client of the servers' prompts."""
+        self.conversation.servers.follow(lambda: self._beside(self.offer_commands()))
+        self._beside(self._warm())
+
+    def _beside(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
         self._background.add(task)
         task.add_done_callback(self._background.discard)
 

@@ -23,8 +23,6 @@ from nca.terminal.render.sanitize import one_line
 
 ABOUT_CHARS = 80
 _MCP = "mcp"
-_NOT_IN_URIS = frozenset("\"'`<>")
-"""Where a mention would end (nca.tools.mcp.servers)."""
 _BESIDE_ABOUT_CELLS = 20
 """Cells of a menu's row beside the text: the name of a command, blanks and the bar at the edge."""
 
@@ -124,16 +122,10 @@ def prompt_completions(servers: Servers, text: str) -> Iterator[Completion]:
     name = text[1:]
     if not name.lower().startswith(_MCP) or " " in name:
         return
-    for one in servers.connections:
-        for prompt in one.listing.prompts:
-            full = f"{_MCP}:{one.server.name}:{prompt.name}"
-            if not full.startswith(name) or not _can_be_typed(prompt.name):
-                continue
-            wanted = " ".join(
-                argument.name if argument.required else f"[{argument.name}]" for argument in prompt.arguments or ()
-            )
-            about = " · ".join(part for part in (wanted, prompt.description or prompt.title or "") if part)
-            yield _suggestion(f"{full} " if wanted else full, len(name), about, shown=f"/{full}")
+    for full, wanted, about in servers.prompts():
+        if full.startswith(name):
+            shown = " · ".join(filter(None, (wanted, about)))
+            yield _suggestion(f"{full} " if wanted else full, len(name), shown, shown=f"/{full}")
 
 
 def resource_completions(servers: Servers, mention: str) -> Iterator[Completion]:
@@ -141,12 +133,13 @@ def resource_completions(servers: Servers, mention: str) -> Iterator[Completion]
 
     A resource is found by the beginning of its URI and by any part of its URI or name.
     """
-    # Imported here: the first prompt does not need it.
+    # Imported here: the first prompt does not need them.
     from nca.humanize import counted
+    from nca.tools.mcp.servers import can_be_typed
 
     named, colon, wanted = mention.partition(":")
     for one in servers.connections:
-        resources = [each for each in one.listing.resources if _can_be_typed(each.uri)]
+        resources = [each for each in one.listing.resources if can_be_typed(each.uri)]
         if resources and not colon and one.server.name.startswith(named):
             yield _suggestion(f"{one.server.name}:", len(mention), counted(len(resources), "resource"))
         if not colon or one.server.name != named:
@@ -162,7 +155,3 @@ def resource_completions(servers: Servers, mention: str) -> Iterator[Completion]
 def _suggestion(text: str, replaced_chars: int, about: str, shown: str = "") -> Completion:
     meta = one_line(about, ABOUT_CHARS)
     return Completion(text, -replaced_chars, display=one_line(shown or text), display_meta=meta)
-
-
-def _can_be_typed(name: str) -> bool:
-    return name.isprintable() and " " not in name and _NOT_IN_URIS.isdisjoint(name)

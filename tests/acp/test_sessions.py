@@ -281,6 +281,15 @@ async def test_servers_of_the_editor_are_used(desk: Desk) -> None:
     program, *args = standing("tests.tools.mcp_server")
     server = acp.schema.McpServerStdio(name="my tools", command=program, args=args, env=env)
     made = await desk.agent.new_session(cwd=str(desk.work), mcp_servers=[server])
+
+    def offered() -> list[Any]:
+        newest = desk.editor.of(made.session_id, "available_commands_update")[-1:]
+        return [one for update in newest for one in update.available_commands if one.name.startswith("mcp:")]
+
+    await desk.editor.until(lambda: bool(offered()))
+    [review] = offered()
+    assert (review.name, review.description) == ("mcp:my-tools:review", "Ask for a review.")
+    assert review.input.root.hint == "file [question]"
     desk.provider.script = in_order(Answer(tool_calls=[("mcp__my-tools__echo", {"text": "hi"})]), "Heard.")
     assert await desk.ask(made.session_id, "Say hi.") == "end_turn"
     assert "echo: hi" in str(desk.provider.requests[-1]["messages"][-1])

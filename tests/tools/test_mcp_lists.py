@@ -27,12 +27,14 @@ def changing_server(name: str = "it") -> McpServer:
 async def test_all_lists_are_read_again_once_it_says_so() -> None:
     async with connected(changing_server()) as server:
         assert [offer.name for offer in server.listing.offers] == ["echo", "passing", "change"]
-        before = server.listing
+        before, prompts = server.listing, list[int]()
+        server.on_listing = lambda: prompts.append(len(server.listing.prompts))
         assert (await server.call("change", {})).text == "changed"
         while server.listing.resources == before.resources:
             await asyncio.sleep(0.01)
         assert [offer.name for offer in server.listing.offers] == ["change", "echo", "grown"]
         assert [prompt.name for prompt in server.listing.prompts] == ["first", "second"]
+        assert prompts[-1] == 2
         assert [resource.uri for resource in server.listing.resources] == ["memo://first", "memo://second"]
         assert await server.resource("memo://second") == "a memo"
 

@@ -59,6 +59,8 @@ class Connection:
         self.reason = ""
         self.needs_login = False
         self.listing = results.Listing()
+        self.on_listing: Callable[[], None] = lambda: None
+        """Called when the listing was read."""
         self._status = 0
         self._directory, self._env = directory, env
         self._can_see = can_see
@@ -131,6 +133,7 @@ class Connection:
                 return
             try:
                 self.listing = await self._request(lambda client: results.read_lists(client, kinds, self.listing))
+                self.on_listing()
             except ToolError:
                 return
             except asyncio.CancelledError:
@@ -231,6 +234,7 @@ class Connection:
                 self._client = client
                 self.state = "ready"
                 self._settled.set()
+                self.on_listing()
                 await self._until_stopped(client)
             if not self._stop.is_set():
                 self._fail(self._process.reason if self._process else "the connection ended")

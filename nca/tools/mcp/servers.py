@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import os
 import re
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,10 +21,16 @@ from nca.tools.mcp.requests import Host
 from nca.tools.mcp.tool import McpTool
 from nca.tools.tool import ToolError
 
-_MENTION = re.compile(r"(?:(?<=\s)|^)@([A-Za-z0-9][A-Za-z0-9_-]*):([^\s\"'`<>]+)")
+_WORD = r"[^\s\"'`<>]+"
+_MENTION = re.compile(rf"(?:(?<=\s)|^)@([A-Za-z0-9][A-Za-z0-9_-]*):({_WORD})")
 
 Listed = tuple[str, str]
 """A tool as the model knows it: its server, and the digest of its listing."""
+
+
+def can_be_typed(name: str) -> bool:
+    """Whether a prompt's name or a resource's address can be one word of a line."""
+    return name.isprintable() and re.fullmatch(_WORD, name) is not None
 
 
 @dataclass(eq=False)
@@ -127,6 +133,19 @@ class Servers:
                 return one
         known = ", ".join(self.names) or "none; to add one: nca mcp add NAME -- COMMAND"
         raise UsageError(f"There is no MCP server {one_line(name, 40)!r}.", advice=f"Valid: {known}.")
+
+    def prompts(self) -> Iterator[tuple[str, str, str]]:
+        """Each prompt that can be typed: its name after the slash, its arguments in words, and what it is about."""
+        for one in self.connections:
+            for prompt in filter(lambda each: can_be_typed(each.name), one.listing.prompts):
+                given = (each.name if each.required else f"[{each.name}]" for each in prompt.arguments or ())
+                about = prompt.description or prompt.title or ""
+                yield f"mcp:{one.server.name}:{prompt.name}", " ".join(given), about
+
+    def follow(self, changed: Callable[[], None]) -> None:
+        """From now on, call `changed` whenever what a server offers is read."""
+        for one in self.connections:
+            one.on_listing = changed
 
     async def prompt(self, server: str, name: str, words: str) -> str:
         """A server's prompt as text. Its arguments are taken from `words`, and the last one gets the rest.
