@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from nca.agent.background import Background
 from nca.agent.beside import NAME as BESIDE
 from nca.agent.user_input import UserInput
 from nca.agent.window import Window
-from nca.context.view import is_in
+from nca.context.record.past import Past
+from nca.context.view import is_in, without_ranges
 from nca.errors import StoreError, UsageError
 from nca.events import Listener, Notice
 from nca.file_history.changes import FileChange
@@ -125,8 +126,18 @@ class Rewinds:
     async def plan(self, point: Point) -> RewindPlan:
         """The plan for the files of going back. Raises StoreError."""
         if not point.rewind:
-            return await asyncio.to_thread(self._files.plan, point.seq)
+            plan = await asyncio.to_thread(self._files.plan, point.seq)
+            return replace(plan, unknown=tuple(self._unknown(point.seq)))
         return await self._plan_back(point.rewind)
+
+    def _unknown(self, seq: int) -> Iterable[str]:
+        """The files that calls wrote since message `seq` and of which there is no record here. Raises StoreError."""
+        history = self._window.history
+        past = Past(history, without_ranges([(seq, history.head)], history.view.aside))
+        wrote = [one for one in past.calls if one.changed_file and one.has_worked]
+        has_record = self._files.has_record
+        left = (one.changed_file for one in wrote if not has_record(one.changed_file, one.seq, one.result_seq))
+        return dict.fromkeys(sorted(left))
 
     async def go_back(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -54,6 +55,15 @@ class FileHistory(Scope):
     def recorded_paths(self) -> set[str]:
         """All paths that have changed, if for a while. Raises StoreError."""
         return {one.path for one in self.record.changes()} if self.is_recorded else set()
+
+    def has_record(self, path: str, first: int, last: int) -> bool:
+        """Whether a change of a path, as a tool was given it, is recorded for one of the messages first … last.
+
+        Raises StoreError.
+        """
+        name = os.path.relpath(os.path.realpath(self.root / path), self.root)
+        changes = self.record.changes(seq=first) if self.is_recorded else []
+        return any(one.path == name and one.seq <= last for one in changes)
 
     def changed_in(self, first: int, last: int) -> tuple[FileChange, ...]:
         """The net change of each file by the messages first … last, without rewinds.

@@ -92,10 +92,12 @@ class RewindPlan(Rewound):
 
     folders     folders that are made again, or removed if nothing is left in them
     unrecorded  what commands may have changed that is not recorded, and so is not taken back, in words
+    unknown     files that calls wrote and of which there is no record here, as in a fork or in another folder
     """
 
     folders: tuple[PlannedChange, ...] = ()
     unrecorded: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
 
     @property
     def is_empty(self) -> bool:

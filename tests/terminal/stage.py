@@ -115,6 +115,7 @@ def a_stage(
     held: tuple[HeldRule, ...] = (),
     base: LoadedSettings | None = None,
     store_path: Path | None = None,
+    session: str | None = None,
     **settings: Any,
 ) -> Iterator[Stage]:
     loaded = replace(base or defaults(), held=held)
@@ -131,6 +132,7 @@ def a_stage(
             store=store,
             model=ScriptedModel(replies, facts=facts),
             directory=directory,
+            session=session,
             listener=output.on_event,
             sees_all_sessions=True,
             person=reader,

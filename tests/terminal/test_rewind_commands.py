@@ -17,6 +17,7 @@ from nca.errors import ProviderError, UsageError
 from nca.humanize import local_time
 from nca.messages import Message, ToolCall, Usage
 from nca.models.client import Reply
+from nca.sessions import Store
 from nca.terminal.panels.pickers import RewindPicker
 from nca.testing.scripted import ScriptedModel
 from nca.words import text_of
@@ -55,6 +56,7 @@ async def test_turns_are_taken_back_and_forth_with_their_files(stage: Stage, tmp
             await stage.command(refused)
     said = await stage.command("/undo")
     assert "Took back “Second” and its answer. Files: 1 deleted (c.txt). /redo goes forward again." in said
+    assert "no record" not in said
     assert files(tmp_path) == {"a": "one\n", "b": "two\n"}
     assert text_of(stage.app._next_words) == "Second"
     assert "Took back “First” and its answer. Files: 2 deleted (a.txt, b.txt)." in await stage.command("/undo")
@@ -67,6 +69,25 @@ async def test_turns_are_taken_back_and_forth_with_their_files(stage: Stage, tmp
     with pytest.raises(UsageError, match="nothing to go forward to"):
         await stage.command("/redo")
     assert next(entry.message.text for entry in stage.conversation.context.backwards()) == "Answer 2."
+
+
+async def test_files_without_a_record_here_are_named(tmp_path: Path) -> None:
+    """As in a folder that has another name now, and in a fork."""
+    here, there, store = tmp_path / "here", tmp_path / "there", tmp_path / "home/sessions.db"
+    here.mkdir()
+    replies = writes(1, a="one\n", b="two\n")
+    with a_stage(here, replies, agent__permission="accept-edits", store_path=store) as stage:
+        await stage.conversation.send("First")
+        session = stage.conversation.session.info.id
+    here.rename(there)
+    with Store.open(store) as opened:
+        fork = opened.fork(session).id
+    for one in (session, fork):
+        with a_stage(there, store_path=store, session=one) as stage:
+            said = await stage.command("/undo")
+        assert "Took back “First” and its answer. /redo" in said
+        assert "2 files stay as now: there is no record of them here (a.txt, b.txt)." in said
+        assert files(there) == {"a": "one\n", "b": "two\n"}
 
 
 async def test_what_got_no_answer_is_a_turn_and_all_that_goes_is_named(tmp_path: Path) -> None:

@@ -45,6 +45,7 @@ DIFF_LINES = 120
 MOST_LINES = 20_000
 _LISTED = 20
 _ABOUT_CHARS = 50
+_LINE_CHARS = 200
 HEAD_STAYS = "Git's changes stay: HEAD was at {} before that message and is at {} now."
 UNRECORDED = "Not recorded, so not taken back: changes that commands made {}."
 FORWARD = "/redo goes forward again."
@@ -109,8 +110,13 @@ def say_done(app: App, said: str, outcome: RewindOutcome, plan: RewindPlan | Non
     unrecorded = plan.unrecorded if plan is not None else ()
     for line in (*left_lines(outcome), *unset_lines(outcome), *(UNRECORDED.format(one) for one in unrecorded)):
         app.output.warn(line)
+    if plan is not None and plan.unknown:
+        count = len(plan.unknown)
+        stays, them = ("stays", "it") if count == 1 else ("stay", "them")
+        names = one_line(", ".join(plan.unknown), _LINE_CHARS)
+        app.output.warn(f"{counted(count, 'file')} {stays} as now: there is no record of {them} here ({names}).")
     if waiting := ", ".join(app.conversation.user_input.waiting):
-        app.output.notice(f"Goes with your next message again (! alone: it does not): {one_line(waiting, 200)}")
+        app.output.notice(f"Goes with your next message again (! alone: it does not): {one_line(waiting, _LINE_CHARS)}")
     for job in _running(app):
         if job not in app.conversation.jobs.known:
             app.output.warn(f"Still runs: job {job.number}, {one_line(job.name, 60)}. /jobs stop {job.number} ends it.")
