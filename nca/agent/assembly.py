@@ -108,7 +108,7 @@ def assemble(
         hooks=hooks,
         files=files,
         jobs=jobs,
-        user_input=UserInput(window, directory, redactor, emit, files_read, servers, person, hooks, jobs),
+        user_input=UserInput(window, directory, redactor, emit, files_read, servers, person, hooks, jobs, files),
         emit=emit,
         memory=memory,
         servers=servers,

@@ -154,12 +154,7 @@ class Rewinds:
         """
         chat = f"{_END} {point.rewind}" if point.rewind else f"{_BEFORE} {point.seq}"
         chat, plan = _STAY if what == "files" else chat, RewindPlan() if what == "chat" else plan
-        outcome = await self._go(chat, plan, choice, watch or Watch())
-        done = [f"{one.path} (deleted)" for one in outcome.deleted] + [one.path for one in outcome.restored]
-        if what == "files" and done:
-            told = f"The user took these files back to what they were earlier: {', '.join(done)}."
-            self._user_input.share("rewind", told, "nca")
-        return outcome
+        return await self._go(chat, plan, choice, watch or Watch())
 
     async def plan_forward(self) -> RewindPlan | None:
         """The plan of `go_forward` for the files; None without a rewind, or after a new message."""

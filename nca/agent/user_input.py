@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,8 +20,9 @@ from nca.context.fit import too_large
 from nca.context.plan import is_answered
 from nca.context.reminders import Reminders, shown_injections, with_reminders
 from nca.context.tokens import message_tokens
-from nca.errors import UsageError
+from nca.errors import StoreError, UsageError
 from nca.events import Listener, MessageTaken, Notice
+from nca.file_history.history import FileHistory
 from nca.humanize import UsualNotice, counted
 from nca.messages import AttachmentPart, Message, clean_text, user_message
 from nca.redact import Redactor
@@ -32,6 +34,8 @@ from nca.wire import content_text
 from nca.words import Source, Words, merged, text_of, words
 
 CUT_SHORT = "Your last answer was cut short. The person has seen as much of it as you see here."
+TAKEN_BACK = "The user took files back to what they were earlier. These are not as you left them: {}."
+_NAMED_FILES = 50
 _LOOKS_BACK = 200
 """So many of the newest messages that are shown are searched for jobs: no more of a log is read to open it."""
 
@@ -71,6 +75,7 @@ class UserInput:
     person: Person
     hooks: Hooks
     jobs: Jobs
+    files: FileHistory
 
     def __post_init__(self) -> None:
         self._shared: list[Beside] = []
@@ -113,6 +118,23 @@ class UserInput:
     def waiting(self) -> list[str]:
         """The names of the texts that go with the next message, such as commands whose output it is."""
         return [one.name for one in self._waiting]
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether nothing goes with the next message."""
+        return not self._waiting and not self.files_taken_back()
+
+    def files_taken_back(self) -> tuple[str, ...]:
+        """What the model has not heard of its files: the person took them back, and the chat stayed."""
+        history = self.window.history
+        # The newest message of the conversation: what is aside, the model does not see.
+        newest = next((first - 1 for first, last in history.view.aside if last >= history.head), history.head)
+        with suppress(StoreError):  # the recorder says what is wrong with the record
+            if found := self.files.taken_back_since(newest):
+                names = [f"{one.name}{' (deleted)' * (one.after.kind == 'absent')}" for one in found]
+                more = [f"and {len(names) - _NAMED_FILES:,} more"] * (len(names) > _NAMED_FILES)
+                return (TAKEN_BACK.format(", ".join([*names[:_NAMED_FILES], *more])),)
+        return ()
 
     def forget_waiting(self) -> None:
         """Nothing goes with the next message."""
@@ -192,7 +214,9 @@ class UserInput:
         self._is_entered = True
 
     def _enter(self, said: Words, attachments: Sequence[Path]) -> None:
-        if not attachments and not self._waiting and self._goes_on(said):
+        taken_back = self.files_taken_back()
+        is_alone = not self._waiting and not taken_back
+        if not attachments and is_alone and self._goes_on(said):
             return
         measured = self.window.measure()
         named = mentioned(said, self.directory, self.servers.names)
@@ -201,7 +225,7 @@ class UserInput:
         # A message that the view no longer shows (after a clear) is not waiting for an answer.
         last = history.entries[-1] if history.head >= history.view.tail else None
         is_waiting = last is not None and last.message.role == "user" and merged(last.message.said) == merged(said)
-        if is_waiting and not self._waiting:
+        if is_waiting and is_alone:
             return
         tokens = self.window.meter.scaled(message_tokens(message))
         if self.window.context.fit == "refuse":
@@ -211,7 +235,7 @@ class UserInput:
             if tokens + beside > measured.budget.budget_tokens:
                 raise too_large(tokens, beside, measured.budget)
         cut = (CUT_SHORT,) if last is not None and last.message.is_interrupted else ()
-        self.window.append(with_reminders(message, (*cut, *self._due_reminders(measured))))
+        self.window.append(with_reminders(message, (*cut, *taken_back, *self._due_reminders(measured))))
         self.forget_waiting()
         self._say_attached(message)
 

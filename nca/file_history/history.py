@@ -73,6 +73,23 @@ class FileHistory(Scope):
         journal = (one for one in self._journal(seq=first) if one.seq <= last and one.rewind is None)
         return net_changes(journal, self.record.content)
 
+    def taken_back_since(self, seq: int) -> tuple[FileChange, ...]:
+        """The files that rewinds made others than they were when `seq` was the newest message, as they are now.
+
+        What was done in a branch that was left is only compared, not named. Raises StoreError.
+        """
+        journal = self.record.changes(seq=seq) if self.is_recorded else []
+        # The rest of what belongs to that message is the conversation's own: a call that was cut off, a job.
+        done = [one for one in journal if one.is_done and (one.seq > seq or one.rewind is not None)]
+        before = {one.path: one.before for one in reversed(done)}
+        by_rewind = sorted(path for path, one in {one.path: one for one in done}.items() if one.rewind is not None)
+        now = {path: look(self.root, path, self.limits().max_file_bytes)[0] for path in by_rewind}
+        return tuple(
+            FileChange(path, before[path], state, is_mixed=False, read=self.record.content)
+            for path, state in now.items()
+            if not state.is_same(before[path]) and {state.kind, before[path].kind} - {"folder", "absent"}
+        )
+
     def plan(self, seq: int) -> RewindPlan:
         """The way back to the files as they were before message `seq`. Raises StoreError."""
         plan = self._plan(self._journal(seq=seq))

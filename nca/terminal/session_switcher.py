@@ -204,7 +204,7 @@ class SessionSwitcher:
             return
         # The newest one in the log, with nothing that goes with it now, is not sent a second time anyway.
         is_newest = conversation.context.entries[-1].message.role == "user"
-        if not is_newest or conversation.user_input.waiting:
+        if not is_newest or not conversation.user_input.is_alone:
             conversation.take_back(said)
 
     async def _switch(self, session: str | None, *, read_only: bool = False, name: str = "") -> None:

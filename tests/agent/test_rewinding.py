@@ -66,8 +66,10 @@ class Talk:
         unused: Any = None
         self.files = self.files_of(Path("/nowhere"))
         hooks = Hooks(self.window, Path("/nowhere"), print, Redactor(), unused)
-        user_input = UserInput(self.window, unused, Redactor(), print, FilesRead(), unused, Nobody(), hooks, Jobs())
-        self.rewinds = Rewinds(self.window, self.compactor, user_input, self.files, Jobs())
+        self.user_input = UserInput(
+            self.window, unused, Redactor(), print, FilesRead(), unused, Nobody(), hooks, Jobs(), self.files
+        )
+        self.rewinds = Rewinds(self.window, self.compactor, self.user_input, self.files, Jobs())
 
     def files_of(self, root: Path) -> FileHistory:
         history = self.window.history

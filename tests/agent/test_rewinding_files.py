@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nca.agent.rewinding import Point, What
+from nca.agent.user_input import TAKEN_BACK
 from nca.file_history.history import FileHistory
 from nca.file_history.plan import RewindPlan
 from nca.messages import Message
@@ -26,6 +27,7 @@ class Work(Talk):
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        self.seen: dict[int, dict[str, str]] = {0: {}}
         super().__init__(100_000)
 
     def files_of(self, root: Path) -> FileHistory:
@@ -40,10 +42,19 @@ class Work(Talk):
                 path.parent.mkdir(exist_ok=True)
                 path.write_text(text)
         self.window.append(Message("assistant", f"Done {'x' * number}"))
+        self.seen[self.window.history.head] = self.tree()
+
+    def tree(self) -> dict[str, str]:
+        return {str(one.relative_to(self.root)): one.read_text() for one in self.root.rglob("*") if one.is_file()}
 
     def moment(self) -> Any:
-        tree = {str(one.relative_to(self.root)): one.read_text() for one in self.root.rglob("*") if one.is_file()}
-        return self.window.request_messages(), tree
+        return self.window.request_messages(), self.tree()
+
+    def unheard(self) -> str:
+        """What the next message has to tell: how the files differ from those at the newest message that is shown."""
+        then, now = self.seen[max((one.seq for one in self.window.history.visible()), default=0)], self.tree()
+        differing = sorted(name for name in {*then, *now} if then.get(name) != now.get(name))
+        return ", ".join(name if name in now else f"{name} (deleted)" for name in differing)
 
     def go(self, point: Point, what: What) -> None:
         plan = asyncio.run(self.rewinds.plan(point))
@@ -100,3 +111,8 @@ def test_both_are_what_they_were(steps: list[tuple[str, Any]]) -> None:
                     assert talk.moment() == expected
                     ends[talk.session.views.current_id] = before
                     ahead.append(before)
+
+            # What a branch left behind when only the chat went back, the model has never heard of.
+            if not any(what == "chat" for what, _ in steps[:number]):
+                told = talk.user_input.files_taken_back()
+                assert told == ((TAKEN_BACK.format(talk.unheard()),) if talk.unheard() else ())

@@ -120,19 +120,41 @@ async def test_the_files_alone_go_back_and_the_model_is_told(stage: Stage, tmp_p
     shown = stage.conversation.context.effective_history()
     said = await stage.command("/rewind 1 files")
     assert "The files are as they were before “First”. Files: 3 deleted" in said
-    assert "Until your next message /redo goes forward again." in said
+    assert "Your next message tells the model; until then /redo goes forward again." in said
     assert (files(tmp_path), text_of(stage.app._next_words)) == ({}, "")
     assert stage.conversation.context.effective_history() == shown
     await stage.conversation.send("Third")
     with pytest.raises(UsageError, match="nothing to go forward to") as late:
         await stage.command("/redo")
     assert "branch" not in late.value.advice  # the chat went nowhere, so there is none
-    assert "took these files back to what they were earlier: a.txt (deleted)" in str(shown_last(stage))
+    assert "not as you left them: a.txt (deleted)" in str(shown_last(stage))
     points = [point.seq for point in stage.conversation.rewinds.points()]
     assert "Went back to before “Third”" in await stage.command(f"/rewind {points[0]} both")
     assert files(tmp_path) == {}
     assert "2 restored" in await stage.command("/rewind 6 files")
     assert files(tmp_path) == {"a": "one\n", "b": "two\n"}
+
+
+async def test_what_the_model_hears_of_files_is_what_holds_when_the_message_is_sent(
+    stage: Stage, tmp_path: Path
+) -> None:
+    """The note was stored beside the files: /redo did not withdraw it, a lone `!` did, and leaving lost it."""
+    await stage.conversation.send("First")
+    await stage.command("/rewind 1 files")
+    await stage.command("/redo")
+    await stage.conversation.send("Second")
+    assert "not as you left them" not in str(shown_last(stage))
+    assert files(tmp_path) == {"a": "one\n", "b": "two\n", "c": "three\n"}
+    said = await stage.command("/rewind 1 files")
+    assert "Goes with" not in said
+    stage.conversation.user_input.forget_waiting()
+    (tmp_path / "b.txt").write_text("by hand\n")
+    await stage.command(f"/resume {stage.conversation.session.info.id}")
+    await stage.conversation.send("Third")
+    assert "not as you left them: a.txt (deleted), b.txt, c.txt (deleted)." in str(shown_last(stage)[-1])
+    await stage.conversation.send("Fourth")
+    assert "not as you left them" not in str(shown_last(stage)[-1])
+    assert "not kept" not in stage.take()
 
 
 async def test_the_chat_alone_goes_back(stage: Stage, tmp_path: Path) -> None:

@@ -67,7 +67,7 @@ async def test_an_exclamation_mark_alone_takes_it_away_again(tmp_path: Path) -> 
         assert "three" in sent
         assert "one" not in sent
         stage.take()
-        assert "Goes with your next message again (! alone: it does not): $ echo three" in await stage.command("/undo")
+        assert "Goes with your next message (! alone: it does not): $ echo three" in await stage.command("/undo")
         await line.run("!")
         await stage.conversation.send("And now?")
         assert stage.conversation.context.entries[-2].message.content == "And now?"

@@ -95,7 +95,7 @@ async def go_back(app: App, point: Point, what: str = "") -> None:
     chosen = choice
     outcome = await restoring(app, lambda watch: rewinds.go_back(point, plan, cast(What, what), chosen, watch))
     said = "The files are as they were" if what == "files" else "Went back to"
-    then = "Until your next message /redo goes forward again." if what == "files" else FORWARD
+    then = "Your next message tells the model; until then /redo goes forward again." if what == "files" else FORWARD
     say_done(app, f"{said} {_where(point)}", outcome, plan if what != "chat" else None, then)
     if what != "chat":
         await _say_head(app, point)
@@ -116,7 +116,7 @@ def say_done(app: App, said: str, outcome: RewindOutcome, plan: RewindPlan | Non
         names = one_line(", ".join(plan.unknown), _LINE_CHARS)
         app.output.warn(f"{counted(count, 'file')} {stays} as now: there is no record of {them} here ({names}).")
     if waiting := ", ".join(app.conversation.user_input.waiting):
-        app.output.notice(f"Goes with your next message again (! alone: it does not): {one_line(waiting, _LINE_CHARS)}")
+        app.output.notice(f"Goes with your next message (! alone: it does not): {one_line(waiting, _LINE_CHARS)}")
     for job in _running(app):
         if job not in app.conversation.jobs.known:
             app.output.warn(f"Still runs: job {job.number}, {one_line(job.name, 60)}. /jobs stop {job.number} ends it.")
