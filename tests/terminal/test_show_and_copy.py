@@ -53,7 +53,7 @@ async def test_the_last_call_its_arguments_and_its_output(tmp_path: Path) -> Non
         suggestions = {one.text: one.about for one in ShowCommand().complete(shown, "")}
         assert list(suggestions) == ["1", "2"]
         assert suggestions["1"].startswith("read_file a.txt → ")
-        with pytest.raises(UsageError, match="This session has 2 tool calls"):
+        with pytest.raises(UsageError, match="This conversation has 2 tool calls"):
             await stage.command("/show 3")
 
 
@@ -89,7 +89,7 @@ async def test_a_long_output_is_bounded_and_says_where_the_whole_is(tmp_path: Pa
 async def test_thoughts_of_the_last_turn(tmp_path: Path) -> None:
     replies = [called(("list_directory", "{}"), reasoning="First."), Message("assistant", "Hi.", reasoning="Then.")]
     with a_stage(tmp_path, [*replies, "Without."]) as stage:
-        with pytest.raises(UsageError, match="No tool was called"):
+        with pytest.raises(UsageError, match="in this conversation"):
             await stage.command("/show")
         await talk(stage)
         assert await stage.command("/show thoughts") == "First.\n\nThen.\n"

@@ -68,8 +68,8 @@ class ShowCommand(Command):
             _show_thoughts(app, backwards())
         elif found is None:
             count = sum(1 for _ in calls_backwards(backwards()))
-            has = f"This session has {counted(count, 'tool call')}; /show 1 is the last."
-            raise UsageError(has if count else "No tool was called in this session yet.")
+            has = f"This conversation has {counted(count, 'tool call')}; /show 1 is the last."
+            raise UsageError(has if count else "No tool was called in this conversation yet.")
         else:
             app.output.show(Group(*_whole(app, found)))
 
