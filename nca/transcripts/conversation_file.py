@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from nca.context.view import is_in
 from nca.errors import InvalidMessages, UsageError
 from nca.humanize import one_line
+from nca.models.catalog import cost_of, describe
 from nca.sessions.access import Origin, goes_on
 from nca.sessions.foreign_rows import MAGIC, foreign_tables
 from nca.sessions.session import SessionInfo
@@ -66,8 +68,19 @@ def read_conversation(source: Source, *, directory: str = "", name: str = "", ke
 def _read(found: Format, source: Source, place: StoredSession, *, directory: str, name: str = "") -> ConversationFile:
     """A session of another agent. `place` was looked at before."""
     assembled = assemble(found.read(source, place.key), source.place, directory=directory, name=name)
-    copy = with_origin(assembled.copy, place, assembled.about.session) if source.path else assembled.copy
+    copy = _priced(assembled.copy)
+    copy = with_origin(copy, place, assembled.about.session) if source.path else copy
     return ConversationFile(copy=copy, agent=found.title, notes=notes_of(assembled))
+
+
+def _priced(copy: SessionCopy) -> SessionCopy:
+    """The copy with the cost of each request, as nca's own has it: what the agent recorded, else by prices."""
+    facts = {row.model: describe(row.model) for row in copy.usage if row.usage.cost is None}
+    priced = (
+        replace(row, usage=replace(row.usage, cost=cost_of(facts[row.model], row.usage))) if row.model in facts else row
+        for row in copy.usage
+    )
+    return replace(copy, usage=tuple(priced)) if facts else copy
 
 
 def read_plain(source: Source, *, key: str = "") -> tuple[Transcript, tuple[str, ...]]:

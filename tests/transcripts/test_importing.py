@@ -85,6 +85,21 @@ async def test_its_model_is_called_the_other_agents_until_nca_answers(store: Sto
     await conversation.close()
 
 
+async def test_what_the_other_agent_used_costs_its_models_price_and_counts(
+    store: Store, file: Path, tmp_path: Path
+) -> None:
+    """Claude Opus 4.5 costs $5 for a million tokens, $0.50 for cached ones, and $25 for those of an answer."""
+    info = imported(store, file, *START).info
+    [used] = store.copy_of(info.id).usage
+    assert used.usage.cost == pytest.approx((10 * 5 + 100 * 0.5 + 5 * 25) / 1_000_000)
+    loaded = defaults().with_values({"session.max_cost": 0.0002}, "the test")
+    model = ScriptedModel(["Yes."], facts=ModelFacts("scripted/model", "scripted", 20_000))
+    conversation = Conversation.open(loaded, store=store, model=model, directory=tmp_path, session=info.id)
+    assert (await conversation.send("And?")).reason == "failed"
+    assert model.requests == []
+    await conversation.close()
+
+
 def test_what_was_added_since_is_appended_with_its_compactions(store: Store, file: Path) -> None:
     first = imported(store, file, *START)
     rows = [*START, user("u2", "a1", "c walrus"), boundary("cb", "u2"), summary("cs", "cb"), answer("a2", "cs", "d")]
