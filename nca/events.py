@@ -11,7 +11,10 @@ from typing import Literal, Self
 import msgspec
 
 from nca.errors import NcaError
+from nca.humanize import clean_text, one_line
 from nca.messages import ResponseFacts, Server, Usage
+
+_ERROR_CHARS = 500
 
 
 def _snake(name: str) -> str:
@@ -238,8 +241,10 @@ class Failure(msgspec.Struct, frozen=True):
     exit_code: int = 1
 
     @classmethod
-    def of(cls, error: NcaError) -> Self:
-        return cls(error.message, error.advice, error.exit_code)
+    def of(cls, error: BaseException) -> Self:
+        if isinstance(error, NcaError):
+            return cls(error.message, error.advice, error.exit_code)
+        return cls(one_line(clean_text(f"{type(error).__name__}: {error}"), _ERROR_CHARS))
 
 
 class ErrorRaised(Failure, _Event, frozen=True):

@@ -15,7 +15,7 @@ from itertools import groupby
 
 import msgspec
 
-from nca.agent.approvals import AFTER_FAILURE, BY_HOOK, STOPPED, refused
+from nca.agent.approvals import AFTER_FAILURE, BY_HOOK, refused
 from nca.agent.parts import Parts
 from nca.agent.project_instructions import ProjectInstructions
 from nca.context.admission import SAVED, LeftOut, admit_output
@@ -100,9 +100,8 @@ class Calls:
                 cleaned = await asyncio.to_thread(self._cleaned, outcome)
                 await self._enter(call, cleaned, seconds, is_interrupted=True)
 
-    def not_begun(self, call: ToolCall) -> str:
-        """The result of a call that an interrupt kept from running; "" if it ran."""
-        return "" if call.id in self._begun else STOPPED
+    def has_begun(self, call: ToolCall) -> bool:
+        return call.id in self._begun
 
     def _read_on(self) -> None:
         """Let `repeats` read what is new in the log: the answer with the calls, and messages of the person."""

@@ -187,6 +187,7 @@ class Conversation:
         """Run one turn. The text is on disk before the model is asked.
 
         An error ends the turn with reason "failed", its `error` says why, and listeners get an ErrorRaised event.
+        Any other exception, such as one of a model or a person of the program's own, ends it likewise, and is raised.
         A cancelled task ends it too: what there is of the answer is kept, then CancelledError is raised. In both cases
         the session can continue. A blank text without attachments fails, and nothing is stored. Raises UsageError for
         what is no text, and while another message is answered; then nothing is stored either.
@@ -231,20 +232,18 @@ class Conversation:
             self._emit(TurnStarted(self.session.info.id, self._window.history.turns))
             finished = await turn.run(lambda: self._missing(text, asked))
         except NcaError as error:
-            turn.fail()
             if isinstance(error, ContextDoesNotFit) and (way_out := self._window.state.way_out):
                 error.advice += f" {way_out}"
+            finished = turn.fail(Failure.of(error), started)
             self._emit(ErrorRaised.of(error))
-            took, why = time.monotonic() - started, Failure.of(error)
-            finished = TurnFinished("failed", turn.text, turn.steps, took, exit_code=why.exit_code, error=why)
-        except BaseException as error:
-            # Cancelled, or a fault of our own: either way the log is closed properly first.
+        except (asyncio.CancelledError, KeyboardInterrupt) as error:
             finished = turn.interrupt(started)
             finished = msgspec.structs.replace(finished, is_empty=self._window.history.head == asked)
-            if isinstance(error, asyncio.CancelledError):
-                cancelled = error
-            elif not isinstance(error, KeyboardInterrupt):
-                raise
+            cancelled = error if isinstance(error, asyncio.CancelledError) else None
+        except BaseException as error:
+            # A fault of the program's or of our own: the caller gets it, after the log is closed and the end is told.
+            self._ended(turn.fail(Failure.of(error), started), text, asked)
+            raise
         return self._ended(finished, text, asked), cancelled
 
     def _ended(self, finished: TurnFinished, text: str, asked: int) -> TurnFinished:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, get_args
 
 from nca.agent.background import Background
 from nca.agent.beside import NAME as BESIDE
@@ -25,6 +25,7 @@ from nca.file_history.changes import FileChange
 from nca.file_history.history import FileHistory, RewindOutcome
 from nca.file_history.plan import EVERYTHING_CERTAIN, Choice, PlannedChange, RewindPlan
 from nca.file_history.restore import Watch
+from nca.humanize import check_choice, check_kind
 from nca.messages import Entry, clean_text
 from nca.sessions.rewinds import Target
 from nca.sessions.view_rows import REDO, REWIND
@@ -152,6 +153,9 @@ class Rewinds:
         watch  hears of the files, and may stop it
         Raises UsageError, StoreError; then nothing changed, or the message says what could not go back.
         """
+        check_choice(what, get_args(What), "what")
+        check_kind(point, Point, "point", "one of points(), or what point(…) returns")
+        check_kind(plan, RewindPlan, "plan", "what `await plan(point)` returns")
         chat = f"{_END} {point.rewind}" if point.rewind else f"{_BEFORE} {point.seq}"
         chat, plan = _STAY if what == "files" else chat, RewindPlan() if what == "chat" else plan
         return await self._go(chat, plan, choice, watch or Watch())
@@ -165,6 +169,7 @@ class Rewinds:
         self, plan: RewindPlan | None = None, choice: Choice = EVERYTHING_CERTAIN, watch: Watch | None = None
     ) -> RewindOutcome | None:
         """Take the last rewind back, with `plan` for the files; None as for `plan_forward`. Raises as `go_back`."""
+        check_kind(plan, RewindPlan | None, "plan", "what `await plan_forward()` returns")
         rewind = self._stored.newest
         if rewind is None:
             return None

@@ -9,16 +9,18 @@ import time
 from collections.abc import Callable
 from typing import Any, Literal
 
+from nca.agent.approvals import STOPPED
 from nca.agent.calls import Calls
 from nca.agent.parts import Parts
 from nca.agent.reply_checks import ASKED_AGAIN, cut_notice, ending, is_cut
 from nca.agent.spending import ask_counted, leave_out_tools, refuse_above_limit
 from nca.agent.window import Window
-from nca.context.file_reads import CUT_OFF_BY_USER
+from nca.context.file_reads import CUT_OFF, CUT_OFF_BY_USER, NOT_RUN
 from nca.context.validate import validate_request
 from nca.errors import ContextDoesNotFit, NcaError, OnlyReasoned, ProviderError, ProviderFailure, sentence
 from nca.events import (
     ErrorRaised,
+    Failure,
     Notice,
     ReasoningDelta,
     RequestRead,
@@ -42,6 +44,7 @@ PARTIAL_SECONDS, PARTIAL_BYTES = 2.0, 4_096
 """A partial answer is saved at least this often, even while the model stalls."""
 NEVER_TOKENS = 1_000_000_000
 """No request is so long, so a provider told to compact from here on never does."""
+FAILED = f"{NOT_RUN} the turn failed]"
 STEP_LIMIT = "[not run: the turn reached its limit of {steps} steps]"
 CUT_CALL = (
     "[not run: the answer reached its length limit of {tokens:,} tokens, so the arguments may be incomplete. "
@@ -139,23 +142,24 @@ class Turn:
         self.keep_partial()
         return self._finished("interrupted", started)
 
-    def fail(self) -> None:
+    def fail(self, why: Failure, started: float) -> TurnFinished:
         """Keep the partial answer of a failed turn. A store that fails too must not hide the first error."""
-        if self.window.session.is_read_only:
-            return
-        try:
-            self.keep_partial()
-        except NcaError as error:
-            self.emit(ErrorRaised.of(error))
+        if not self.window.session.is_read_only:
+            try:
+                self.keep_partial(CUT_OFF, FAILED)
+            except NcaError as error:
+                self.emit(ErrorRaised.of(error))
+        took = time.monotonic() - started
+        return TurnFinished("failed", self.text, self.steps, took, exit_code=why.exit_code, error=why)
 
-    def keep_partial(self) -> None:
-        """Append the partial answer, marked as interrupted, and a result for every open call."""
+    def keep_partial(self, cut_off: str = CUT_OFF_BY_USER, not_begun: str = STOPPED) -> None:
+        """Append the partial answer, marked as interrupted, and a result for every open call, begun or not."""
         # Given up even if the store fails now: saved later, it would come after newer messages.
         partial, self._partial = self._partial, ""
         if partial.strip():
             self.text, reasoning = clean_text(partial), clean_text(self._reasoning)
             self.window.append(Message("assistant", self.text, reasoning=reasoning, is_interrupted=True))
-        self._close_calls(CUT_OFF_BY_USER)
+        self._close_calls(cut_off, not_begun)
 
     @property
     def model(self) -> Model:
@@ -367,12 +371,12 @@ class Turn:
             with contextlib.suppress(NcaError):  # the next save reports the error
                 self._save_partial()
 
-    def _close_calls(self, text: str) -> None:
-        """Give every open call a result that says why it did not run."""
+    def _close_calls(self, text: str, not_begun: str = "") -> None:
+        """Give every open call a result that says why it did not run; `not_begun`: of those that did not begin."""
         results = [
             Message(
                 "tool",
-                (text is CUT_OFF_BY_USER and self.calls.not_begun(call)) or text,
+                text if self.calls.has_begun(call) else not_begun or text,
                 tool_call_id=call.id,
                 name=call.name,
                 is_error=True,

@@ -28,6 +28,7 @@ _BOUNDED: dict[Any, Any] = {
     float: Annotated[float, msgspec.Meta(ge=-sys.float_info.max, le=sys.float_info.max)],
 }
 """Numbers of 64 bits, neither infinite nor NaN."""
+_VALID = "str, int, float, bool, Literal of texts, msgspec.Struct, lists of these, and | None"
 _MISSING = inspect.Parameter.empty
 
 
@@ -48,11 +49,15 @@ def _parameters(function: Callable[..., Any], is_bound: bool) -> tuple[Parameter
     hints = get_type_hints(function, include_extras=True)
     parameters = []
     for name, parameter in [*inspect.signature(function).parameters.items()][is_bound:]:
+        is_named = parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+        if name not in hints or not is_named:
+            raise TypeError(f"the parameter {parameter} cannot be in a schema; valid: a name with a type of {_VALID}")
         kind, about = hints[name], ""
         if get_origin(kind) is Annotated:
             kind, about = get_args(kind)[:2]
         if get_origin(kind) in (Union, types.UnionType):
-            kind = next(one for one in get_args(kind) if one is not types.NoneType)
+            named = [one for one in get_args(kind) if one is not types.NoneType]
+            kind = named[0] if len(named) == 1 else kind
         _schema(kind)
         parameters.append(Parameter(name, kind, about, parameter.default))
     return tuple(parameters)
@@ -113,7 +118,7 @@ class Signature:
 
 def _schema(kind: Any) -> dict[str, Any]:
     origin, inner = get_origin(kind), get_args(kind)
-    if origin is Literal:
+    if origin is Literal and all(isinstance(one, str) for one in inner):
         return {"type": "string", "enum": list(inner)}
     if origin is list:
         return {"type": "array", "items": _schema(inner[0])}
@@ -122,7 +127,8 @@ def _schema(kind: Any) -> dict[str, Any]:
         required = [one.name for one in fields if one.required]
         return {"type": "object", "properties": {one.name: _schema(one.type) for one in fields}, "required": required}
     if kind not in _NAMES:
-        raise TypeError(f"no JSON schema for {kind!r}")
+        shown = kind.__name__ if isinstance(kind, type) else kind
+        raise TypeError(f"the type {shown} cannot be in a schema; valid: {_VALID}")
     return {"type": _NAMES[kind][0]}
 
 

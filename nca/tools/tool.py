@@ -29,7 +29,7 @@ class ToolOutcome:
     """The result of a call: `text` for the model, `summary` in a few words for a person ("212 lines").
 
     diff   the change, as a unified diff for a person, or ""
-    media  images for the model
+    media  images for the model: MediaPart("image", {"type": "image_url", "image_url": {"url": …}}), https or data
     left_out  the lines that `text` misses in its middle, if recall can show them; None if it is whole
     printed  what a command printed, for a person, or ""
     printed_lines  how many lines it printed, if `printed` lacks some of them; else 0
@@ -121,12 +121,24 @@ def reason_of(error: BaseException) -> str:
 
 
 def outcome_of(name: str, returned: Any) -> ToolOutcome:
-    """What a tool returned; text is an outcome's. Raises ToolError for anything else."""
+    """What a tool returned; text is an outcome's. Raises ToolError for anything else, which would end the turn."""
     outcome = ToolOutcome(returned) if isinstance(returned, str) else returned
     if not isinstance(outcome, ToolOutcome) or not isinstance(outcome.text, str):
         found = kind_name(outcome.text) if isinstance(outcome, ToolOutcome) else kind_name(outcome)
         raise ToolError(f"{name} returned {found}; a tool returns text or a ToolOutcome with text")
+    if not isinstance(outcome.media, tuple) or not all(map(_is_image, outcome.media)):
+        raise ToolError(
+            f"{name} returned media that no model can see; valid: a tuple of"
+            ' MediaPart("image", {"type": "image_url", "image_url": {"url": "https://… or data:image/…"}})'
+        )
     return outcome
+
+
+def _is_image(part: Any) -> bool:
+    match part:
+        case MediaPart("image", {"type": "image_url", "image_url": {"url": str(url)}}):
+            return url.startswith(("data:image/", "https://", "http://"))
+    return False
 
 
 @runtime_checkable

@@ -10,13 +10,14 @@ import os
 import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
+from inspect import iscoroutinefunction
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from nca.context.admission import Limits
 from nca.errors import NcaError, UsageError
 from nca.file_history import Recorder
-from nca.humanize import check_kind, one_line
+from nca.humanize import check_choice, check_kind, one_line
 from nca.messages import ToolCall, clean_text
 from nca.tools.fetch_url import FetchUrl
 from nca.tools.files.edit import EditFile, WriteFile
@@ -166,14 +167,19 @@ class Toolbox:
 
 
 def _check(tool: Any) -> None:
-    """Raise UsageError for what is no tool: a class in place of its object, or parameters that no schema can state."""
+    """Raise UsageError for what is no tool: a class in place of its object, parameters that no schema can state, a
+    permission that there is not, a method that cannot be awaited."""
     wanted = "tools, such as an object of a subclass of nca.tools.tool.TypedTool"
     if isinstance(tool, type):
         raise UsageError(f"tools: expected {wanted}, found the class {tool.__name__}.")
     try:
         check_kind(tool, Tool, "tools", wanted)
-    except TypeError as error:
+    except (TypeError, NameError) as error:
         raise UsageError(f"The tool {tool.name}: {error}.") from None
+    check_choice(tool.permission, get_args(Permission), f"The tool {tool.name}: permission")
+    method = tool.call if isinstance(tool, TypedTool) else tool.run
+    if not iscoroutinefunction(method):
+        raise UsageError(f"The tool {tool.name}: {method.__name__} is not asynchronous; valid: `async def`.")
 
 
 @dataclass(frozen=True, slots=True)

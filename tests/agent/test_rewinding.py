@@ -381,3 +381,27 @@ async def test_a_reader_is_refused_whatever_the_writer_has_taken_back_since(room
             await back(reader)
         await reader.close()
     await writer.close()
+
+
+async def test_wrong_arguments_of_going_back_are_named_and_nothing_changes(room: Room) -> None:
+    conversation = room.open(["One.", "Two."], settings={"model.summarizer": "none"})
+    await conversation.send("First")
+    await conversation.send("Second")
+    rewinds, before = conversation.rewinds, conversation.context.effective_history()
+    point = rewinds.point(3)
+    plan = await rewinds.plan(point)
+    given: list[tuple[Any, Any, Any, str]] = [
+        (point, plan, "everything", "what: 'everything' is not valid; valid: both, chat, files"),
+        (3, plan, "chat", "point: expected one of"),
+        (point, None, "both", "plan: expected what `await plan"),
+    ]
+    for one, its_plan, what, said in given:
+        with pytest.raises(UsageError, match=said):
+            await rewinds.go_back(one, its_plan, what)
+    unplanned: Any = "chat"
+    with pytest.raises(UsageError, match="plan: expected what `await plan_forward"):
+        await rewinds.go_forward(unplanned)
+    assert conversation.context.effective_history() == before
+    await rewinds.go_back(point, plan, "chat")
+    assert conversation.context.effective_history() == before[:-2]
+    await conversation.close()

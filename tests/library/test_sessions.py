@@ -8,16 +8,17 @@ import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
 import nca
-from nca.events import ErrorRaised, Event, Failure, TextDelta
-from nca.messages import Message, ToolCall, Usage
-from nca.models.client import Reply
+from nca.agent.approvals import Answer, Person
+from nca.events import ApprovalAsked, ErrorRaised, Event, Failure, TextDelta, TurnFinished
+from nca.messages import MediaPart, Message, ToolCall, Usage
+from nca.models.client import ModelRequest, Reply
 from nca.testing.scripted import ScriptedModel, ScriptedReply
-from nca.tools.tool import TypedTool
+from nca.tools.tool import ToolOutcome, TypedTool
 from nca.tools.toolbox import Toolbox
 
 KINDS: list[Callable[[Path], str | os.PathLike[str]]] = [str, Path, lambda path: OtherPath(path)]
@@ -116,6 +117,37 @@ def begun(talk: nca.Conversation) -> asyncio.Event:
     return event
 
 
+class Breaks(Person):
+    async def ask(self, asked: ApprovalAsked) -> Answer:
+        raise KeyError("no such window")
+
+
+@pytest.mark.parametrize("breaks", ["model", "person"])
+async def test_what_a_programs_own_part_raises_is_told_as_the_end_of_the_turn(breaks: str, tmp_path: Path) -> None:
+    def fail(request: ModelRequest) -> str:
+        raise KeyError("no such window")
+
+    asks = ToolCall("c1", "write_file", '{"path": "a.txt", "content": "a"}'), ToolCall("c2", "list_directory", "{}")
+    replies: list[ScriptedReply] = [fail] if breaks == "model" else [Message("assistant", None, asks)]
+    events: list[Event] = []
+    loaded = nca.load_settings(project=tmp_path, env={})
+    with nca.Store.open(tmp_path / "talk.db") as store:
+        model = ScriptedModel([*replies, "Here."])
+        talk = nca.Conversation.open(
+            loaded, store=store, model=model, directory=tmp_path, listener=events.append, person=Breaks()
+        )
+        with pytest.raises(KeyError):
+            await talk.send("Write it.")
+        ends = [event for event in events if isinstance(event, TurnFinished)]
+        assert [(end.reason, end.exit_code, end.error) for end in ends] == [
+            ("failed", 1, Failure("KeyError: 'no such window'"))
+        ]
+        results = [entry.message.text for entry in talk.context.entries if entry.message.role == "tool"]
+        assert results == ([] if breaks == "model" else ["[not run: the turn failed]"] * 2)
+        assert (await talk.send("Again.")).text == "Here."
+        await talk.close()
+
+
 async def test_a_second_message_is_refused_while_one_is_answered(tmp_path: Path) -> None:
     """Two turns at once mixed their messages, and the results of their calls."""
     long = "A word after a word. " * 500
@@ -195,6 +227,87 @@ class Unclear(Weather):
     async def call(self, city: Weather) -> str:  # type: ignore[override]
         """What no schema can state."""
         return ""
+
+
+def tool(call: Any, permission: str = "read") -> Any:
+    return type("Own", (TypedTool,), {"name": "own", "permission": permission, "call": call})()
+
+
+async def no_type(self, x):  # type: ignore[no-untyped-def]
+    return ""
+
+
+async def any_number(self: Any, *x: str) -> str:
+    return ""
+
+
+async def any_name(self: Any, **x: str) -> str:
+    return ""
+
+
+async def one_of_two(self: Any, x: int | str) -> str:
+    return ""
+
+
+async def number_of(self: Any, x: Literal[1, 2]) -> str:
+    return ""
+
+
+def at_once(self: Any) -> str:
+    return ""
+
+
+async def fine(self: Any, x: int | None = None) -> str:
+    return ""
+
+
+NO_TOOLS: list[tuple[Any, str]] = [
+    (tool(no_type), "the parameter x cannot be in a schema; valid: a name with a type of str"),
+    (tool(any_number), r"the parameter \*x: .* cannot be in a schema"),
+    (tool(any_name), r"the parameter \*\*x: .* cannot be in a schema"),
+    (tool(one_of_two), r"the type int \| str cannot be in a schema; valid: str, int"),
+    (tool(number_of), "the type .* cannot be in a schema"),
+    (tool(at_once), "at_once is not asynchronous; valid: `async def`"),
+    (tool(fine, "reads"), "permission: 'reads' is not valid; valid: read, write, execute"),
+]
+
+
+@pytest.mark.parametrize(("wrong", "said"), NO_TOOLS, ids=lambda one: one[:30] if isinstance(one, str) else "")
+def test_a_tool_that_could_not_be_called_is_refused(wrong: Any, said: str) -> None:
+    assert Toolbox([tool(fine)]).names == ("own",)
+    with pytest.raises(nca.UsageError, match=f"The tool own: {said}"):
+        Toolbox([wrong])
+
+
+ADDRESS = "data:image/png;base64,AAAA"
+SHOWN = {"type": "image_url", "image_url": {"url": ADDRESS}}
+
+
+@pytest.mark.parametrize(
+    "media",
+    [
+        MediaPart("image", SHOWN),
+        [MediaPart("image", SHOWN)],
+        (SHOWN,),
+        (b"PNG",),
+        (MediaPart("image_url", SHOWN),),  # type: ignore[arg-type]
+        (MediaPart("image", {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": ""}}),),
+        (MediaPart("image", {"type": "image_url", "image_url": ADDRESS}),),
+    ],
+)
+async def test_a_picture_that_no_model_could_see_is_an_error_that_names_the_tool(media: Any, tmp_path: Path) -> None:
+    async def call(self: Any) -> ToolOutcome:
+        return ToolOutcome("A plan.", media=media)
+
+    asks = Message("assistant", None, (ToolCall("c1", "own", "{}"),))
+    model = ScriptedModel([asks, "I see."])
+    with nca.Store.open(None) as store:
+        loaded = nca.load_settings(project=tmp_path, env={})
+        talk = nca.Conversation.open(loaded, store=store, model=model, directory=tmp_path, tools=[tool(call)])
+        assert (await talk.send("Show it.")).text == "I see."
+        await talk.close()
+    result = model.requests[1].messages[-1]["content"]
+    assert result.startswith("Error: own returned media that no model can see; valid: a tuple of MediaPart(")
 
 
 WRONG: list[tuple[dict[str, Any], str]] = [
