@@ -85,12 +85,17 @@ def drawn(*, is_check: bool = False) -> Iterator[tuple[str, str]]:
 
 
 def chat(directory: Path, env: dict[str, str]) -> Iterator[tuple[str, str]]:
-    """Four questions that fill the window, then the panel with its list."""
+    """Four questions that fill the window, with the card below the compaction; then the panel with its list."""
+    # A summarizer takes a second or less, and the line says how long only from a second on.
+    env = {**env, "NCA_MODEL__SUMMARIZER": "none"}
     terminal = Terminal(["loop", *MODEL, str(WINDOW_TOKENS)], directory, env)
     terminal.line(FIRST, "ZeroDivisionError")
     terminal.line(SECOND, "nothing calls")
-    terminal.line(THIRD, "line in self.lines")
+    terminal.line(THIRD, "always")
+    terminal.key("y", "without lines")
     terminal.line(FOURTH, "it was not")
+    terminal.wait("You said: ")
+    terminal.wait("Last step: ")
     yield "chat", screen(terminal.rows(), "nca loop")
     terminal.clear()
     terminal.line("/context", "Esc leaves")

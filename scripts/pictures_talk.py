@@ -8,8 +8,8 @@ from typing import Any
 
 from nca.testing.scripted import Answer, text_of
 
-WINDOW_TOKENS = 4_400
-"""Small, so that four questions pass both notices. Other texts need another number."""
+WINDOW_TOKENS = 4_450
+"""Small, so that the fourth question passes the threshold. Other texts need another number."""
 
 INVOICE = '''\
 """Invoices of the shop: lines, discounts, tax, and the total that a customer sees."""
@@ -139,15 +139,8 @@ TALK: dict[str, Sequence[Answer]] = {
     ),
     THIRD: (
         Answer(tool_calls=[("read_file", {"path": "report.py"})]),
-        Answer(
-            text="`report.py` prints the mean of every invoice, so 0.0 is the safest answer:\n\n"
-            "```python\n"
-            "def mean_price(self) -> float:\n"
-            "    if not self.lines:\n"
-            "        return 0.0\n"
-            "    return sum(line.price for line in self.lines) / len(self.lines)\n"
-            "```\n"
-        ),
+        Answer(tool_calls=[("edit_file", {"path": "invoice.py", "old_text": MEAN, "new_text": FIXED})]),
+        Answer(text="`report.py` prints the mean of every invoice; it is now **0.0** without lines.\n"),
     ),
     FOURTH: (Answer(text="One: `parse_line` is **never changed**, and it was not.\n"),),
     CHANGE: (

@@ -151,15 +151,21 @@ def where_we_were(
 ) -> tuple[str, ...]:
     """One line for each that there is: task, last step, plan, failure, changed files, cost.
 
-    is_answer_shown    the last answer is already shown above
-    is_exchange_shown  so is the newest message: without a step, plan, failure or changed file there are no lines
+    is_answer_shown    the last answer is already shown above, so the last step stands in its place
+    is_exchange_shown  so is the newest message: without a step since, plan, failure or changed file there are no lines
     newest             what the person has just said, where the log does not have it yet
     """
     past = _near(window)
     work = (_plan(window), _failing(past), _changed(past, window.session.info.directory, files))
-    if is_exchange_shown and not any((*work, _last_step(past, is_answer_shown=True))):
+    answers = (one for one in past.near() if one.message.role == "assistant" and one.message.text.strip())
+    answer, step = next(answers, None), _last_step(past)
+    is_answered = answer is not None and (step is None or answer.seq > step.seq)
+    if is_exchange_shown and not any(work) and (is_answered or step is None):
         return ()
-    lines = (_task(past, newest), _last_step(past, is_answer_shown=is_answer_shown), *work, _spent(window))
+    last = f"Last step: {_told(step)}" if step is not None else ""
+    if answer is not None and is_answered and not (is_answer_shown or is_exchange_shown):
+        last = f"Last answer: {_short(answer.message.text)}"
+    lines = (_task(past, newest), last, *work, _spent(window))
     return tuple(line for line in lines if line)
 
 
@@ -206,14 +212,9 @@ def _messages(past: Past, newest: str) -> Iterator[tuple[str, str]]:
         yield text, ""
 
 
-def _last_step(past: Past, *, is_answer_shown: bool) -> str:
-    """The newest ended call, or the answer if that is newer. The wish for a compaction is not a step."""
-    answers = (one for one in past.near() if one.message.role == "assistant" and one.message.text.strip())
-    answer = next(answers, None)
-    call = next((one for one in past.calls if one.result is not None and one.call.name != Compact.name), None)
-    if answer is not None and (call is None or answer.seq > call.seq):
-        return "" if is_answer_shown else f"Last answer: {_short(answer.message.text)}"
-    return f"Last step: {_told(call)}" if call is not None else ""
+def _last_step(past: Past) -> Called | None:
+    """The newest ended call. The wish for a compaction is not a step."""
+    return next((one for one in past.calls if one.result is not None and one.call.name != Compact.name), None)
 
 
 def _plan(window: Window) -> str:

@@ -57,6 +57,8 @@ async def test_it_has_task_step_plan_failure_files_and_cost(room: Room) -> None:
     assert fails.startswith("Fails: shell false → failed")
     assert changed == "Changed: lexer.py, parser.py"
     assert cost == "So far: $0.0600; the model read 6,000 tokens and wrote 300"
+    step = conversation.context.where_we_were(is_answer_shown=True)[1]
+    assert step == f"Last step: {fails.removeprefix('Fails: ')}"
 
 
 @pytest.mark.parametrize(
