@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -26,6 +26,7 @@ BULK_CHARS, BULK_LINES = 1_200, 8
 """A foreign text of at least this size may be pasted; for a program's text the lines alone decide."""
 SENTENCE_WORDS, FEWEST_WORDS = 6, 3
 """Words of a line that counts as a sentence; at either end of a paste it may be shorter."""
+APART_LINES = 2
 FEWEST_PROMPTS = 3
 """A line that so many messages end with is a program's."""
 _SENTENCE = re.compile(rf"(?:\d{{1,2}}[.)]\s+)?[^\W\d_].*[{STOPS}{PAUSES}{UNSPACED_STOPS}]\W{{0,2}}\Z")
@@ -63,16 +64,17 @@ class Said(NamedTuple):
     def form(self, tokens: int) -> str:
         parts = [excerpt(self.typed.strip(), tokens, WORDS)]
         room = int(BESIDE_SHARE * (min(tokens, BESIDE_TOKENS) + max(0, tokens - MEDIUM_TOKENS)))
+        room = room if tokens > SHORT_TOKENS or not self.typed.strip() else 0
         parts += [_beside(source, text, room) for source, text in self.beside]
-        parts += [file.form(room if tokens > SHORT_TOKENS else 0) for file in self.files]
+        parts += [file.form(room) for file in self.files]
         parts += self.marks
         return "\n".join(part for part in parts if part)
 
     @property
     def size(self) -> int:
         """Tokens of its longest form. The short one has no text of a file, however little that is."""
-        least = SHORT_TOKENS + 1 if any(file.text and not file.newer for file in self.files) else 1
         texts = [*(text for _, text in self.beside), *(file.text for file in self.files if not file.newer)]
+        least = SHORT_TOKENS + 1 if any(texts) else 1
         beside = (int(text_tokens(text) / BESIDE_SHARE) + 1 for text in texts)
         longer = (one if one <= BESIDE_TOKENS else MEDIUM_TOKENS + one - BESIDE_TOKENS for one in beside)
         return max(text_tokens(self.typed), *longer, least)
@@ -133,7 +135,8 @@ def _last_line(text: str) -> str:
 def typed_and_pasted(text: str, prompts: Collection[str] = ()) -> tuple[str, str]:
     """The typed and the pasted part of a text of unknown source.
 
-    In a long text with few sentences, the sentences before and after the rest are typed.
+    In a long text with few sentences, the sentences before and after the rest are typed, and so are one or two lines
+    that a blank line sets apart: few people end a line above a paste with a stop.
     """
     if len(text) < BULK_CHARS and not (prompts and _last_line(text) in prompts):
         return text, ""
@@ -141,12 +144,18 @@ def typed_and_pasted(text: str, prompts: Collection[str] = ()) -> tuple[str, str
     full = [line for line in lines if line.strip()]
     if len(full) < BULK_LINES or sum(map(_is_sentence, full)) * 2 >= len(full):
         return text, ""
-    start, end = 0, len(lines)
+    start, end = _apart(lines), len(lines) - _apart(lines[::-1])
     while start < end and (not lines[start].strip() or _is_sentence(lines[start], FEWEST_WORDS)):
         start += 1
     while end > start and (not lines[end - 1].strip() or _is_sentence(lines[end - 1], FEWEST_WORDS)):
         end -= 1
     return "\n".join([*lines[:start], *lines[end:]]), "\n".join(lines[start:end])
+
+
+def _apart(lines: Sequence[str]) -> int:
+    """The number of lines at the beginning that a person may have typed, as a blank line sets them apart."""
+    count = next((count for count, line in enumerate(lines[: APART_LINES + 1]) if not line.strip()), 0)
+    return count if sum(1 for line in lines[:count] for _ in words_in(line)) >= FEWEST_WORDS else 0
 
 
 def _is_sentence(line: str, words: int = SENTENCE_WORDS) -> bool:

@@ -27,7 +27,11 @@ def test_only_what_was_typed_is_the_persons_words() -> None:
     assert said is not None
     assert said.typed == "Look at this:\n"
     assert said.beside == (("pasted", LOG),)
-    assert said.form(50).startswith("Look at this:\n[pasted, 60 lines] 10:00 INFO")
+    assert said.form(SHORT_TOKENS) == "Look at this:\n[pasted, 60 lines]"
+    assert said.form(SHORT_TOKENS + 1).startswith("Look at this:\n[pasted, 60 lines] 10:00 INFO")
+    alone = said_in(user_message((Span(LOG, "pasted"),)))
+    assert alone is not None
+    assert alone.form(50).startswith("[pasted, 60 lines] 10:00 INFO")
 
 
 def test_an_attached_file_is_named_in_the_short_form_and_where_a_later_message_has_it_too() -> None:
@@ -59,6 +63,16 @@ def test_a_foreign_text_is_told_apart_by_its_lines() -> None:
 
 def test_a_short_or_numbered_line_beside_what_was_pasted_is_typed() -> None:
     assert typed_and_pasted(f"{LOG}\n2. Why is it so slow?") == ("2. Why is it so slow?", LOG)
+
+
+def test_a_line_that_a_blank_line_sets_apart_is_typed() -> None:
+    """Few people end a line above a paste with a stop."""
+    assert typed_and_pasted(f"never touch a.py\n\n{LOG}\n\nwhat is wrong here") == (
+        "never touch a.py\n\n\nwhat is wrong here",
+        LOG,
+    )
+    for title in ("---\n===", "one\ntwo\nthree of them"):
+        assert typed_and_pasted(f"{title}\n\n{LOG}") == ("", f"{title}\n\n{LOG}")
 
 
 def test_a_short_foreign_text_is_typed() -> None:
