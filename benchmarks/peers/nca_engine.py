@@ -15,7 +15,7 @@ from nca.context.driver import run
 from nca.context.history import History
 from nca.context.meter import Meter
 from nca.context.plan import compact, no_summarizer
-from nca.context.policy import aim_ratio, is_due
+from nca.context.policy import is_due
 from nca.context.request import request_messages
 from nca.context.summary import SummaryReply
 from nca.context.view import View
@@ -108,7 +108,7 @@ class InAnAgent(Replayed):
         budget, settings = Budget.of(self.task["window_tokens"]), ContextSettings()
         measured, has_all = self.meter.measure(self.history, budget), STAGES_OF[self.task["variant"]] == STAGES
         if is_due(measured, settings) if has_all else measured.used_tokens > self.task["trigger_tokens"]:
-            aim = {"target_tokens": 0, "target_ratio": aim_ratio(budget, settings)} if has_all else {}
+            aim = {"target_tokens": 0, "is_repeated": True} if has_all else {}
             self.history.view = planned(self.history, self.meter, self.task | aim).view
             self.compactions += 1
         return request_messages(self.history)
@@ -126,7 +126,7 @@ def planned(history: History, meter: Meter, task: Row) -> Any:
         Budget.of(task["window_tokens"]),
         _settings(task["variant"]),
         target_tokens=task["target_tokens"],
-        target_ratio=task.get("target_ratio", 0.0),
+        is_repeated=task.get("is_repeated", False),
         has_summarizer=bool(told),
     )
     return run(planning, (lambda _: SummaryReply(told, "scripted")) if told else no_summarizer)

@@ -19,7 +19,7 @@ from nca.compat.stages import MORE_STAGES
 from nca.context.draft import Draft
 from nca.context.driver import drive_async
 from nca.context.plan import Proposal, Question, compact
-from nca.context.policy import aim_ratio, has_too_many_turns, is_worth_it
+from nca.context.policy import has_too_many_turns, is_worth_it
 from nca.context.provider_side import ProviderSummary, adopt
 from nca.context.retention import kept_in_words
 from nca.context.stages.prune import SHORTENED, shorten_earlier
@@ -240,7 +240,7 @@ class Compactor:
             self.window.context,
             focus=focus,
             target_tokens=target_tokens,
-            target_ratio=aim_ratio(self.window.budget, self.window.context),
+            is_repeated=True,
             is_manual=trigger in ("manual", "asked"),
             has_recall=any(tool["function"]["name"] == RECALL for tool in self.window.tools),
             changed_files=changed,

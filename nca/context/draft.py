@@ -10,6 +10,7 @@ import msgspec
 
 from nca.context.history import History
 from nca.context.meter import Meter
+from nca.context.record.steps import LEAST_RESULT_TOKENS
 from nca.context.rules import BLOCK_REPAIRS
 from nca.context.rules.cut_points import blocks, regular_spans
 from nca.context.rules.untouchable import unseen, untouchable
@@ -98,10 +99,17 @@ class Draft:
         return blake2b(f"{self.history.head}/{self.raw}".encode(), digest_size=4).hexdigest()
 
     def fixed_tokens(self) -> int:
-        """Tokens that no stage may touch: system prompt, tools and locked blocks."""
-        return self.meter.total(
-            self.meter.fixed_raw + sum(block.raw for block in self.blocks() if block.is_locked and not block.is_unseen)
-        )
+        """Tokens that no stage may touch: system prompt, tools, and locked blocks as far as they cannot be cut."""
+        locked = (block for block in self.blocks() if block.is_locked)
+        return self.meter.total(self.meter.fixed_raw + sum(map(self.least_raw, locked)))
+
+    def least_raw(self, block: Block) -> int:
+        """Raw tokens of a locked block, whose results are cut as far as allowed if the model has not seen them."""
+        if not block.is_unseen:
+            return block.raw
+        tokens, message = self.history.run_tokens, self.history.message
+        most = {seq: LEAST_RESULT_TOKENS if message(seq).role == "tool" else block.raw for seq in block.seqs}
+        return sum(min(tokens(seq, seq), limit) for seq, limit in most.items())
 
     def blocks(self) -> list[Block]:
         return [part for part in self.parts if isinstance(part, Block)]

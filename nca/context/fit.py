@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from nca.config.schema import ContextSettings
 from nca.context.budget import Budget
-from nca.context.draft import Block, Draft
-from nca.context.record.steps import LEAST_RESULT_TOKENS, cut_content
+from nca.context.draft import Draft
+from nca.context.record.steps import cut_content
 from nca.context.stages.truncate import cut_summaries, truncate
 from nca.errors import ContextDoesNotFit
 
@@ -106,17 +106,9 @@ def release_large_step(draft: Draft, budget_tokens: int) -> None:
     Such a step is a call that wrote a long file: its results can be cut, its arguments cannot. Its effect is a line of
     the record; without a record the model would continue without the person's rules, or the request would be refused.
     """
-    unseen = [block for block in draft.blocks() if block.is_unseen]
-    sizes = [draft.meter.scaled(_least_raw(draft, block)) for block in unseen]
-    staying = draft.fixed_tokens() + sum(sizes)
-    for block, size in zip(unseen, sizes, strict=True):
+    staying = draft.fixed_tokens()
+    for block in draft.blocks():
+        size = draft.meter.scaled(draft.least_raw(block)) if block.is_unseen else 0
         leaves_little = staying > (1 - RECORD_SHARE) * budget_tokens and size > RECORD_SHARE * budget_tokens
-        if leaves_little or staying > budget_tokens:
+        if size and (leaves_little or staying > budget_tokens):
             block.is_unseen = block.is_locked = False
-
-
-def _least_raw(draft: Draft, block: Block) -> int:
-    """Raw tokens of a step with its results cut as far as allowed."""
-    tokens, message = draft.history.run_tokens, draft.history.message
-    most = {seq: LEAST_RESULT_TOKENS if message(seq).role == "tool" else block.raw for seq in block.seqs}
-    return sum(min(tokens(seq, seq), limit) for seq, limit in most.items())

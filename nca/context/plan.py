@@ -122,7 +122,7 @@ def compact(
     *,
     focus: str = "",
     target_tokens: int = 0,
-    target_ratio: float = 0.0,
+    is_repeated: bool = False,
     is_manual: bool = False,
     has_recall: bool = True,
     changed_files: Sequence[tuple[int, str, str]] = (),
@@ -134,8 +134,8 @@ def compact(
 ) -> Asking[Proposal]:
     """Plan a compaction. Raises ContextDoesNotFit if the untouchable part is larger than the budget.
 
-    target_tokens      0: the ratio decides
-    target_ratio       0: the settings' own, as `policy.target_ratio` has it
+    target_tokens      0: the settings' ratio decides
+    is_repeated        others follow: end so far below the threshold that they are rare (`policy.aim_ratio`)
     is_manual          a person or the model asked: aim below the current size, even if that is already under the target
     has_recall         the view's reader can look up hidden messages by their numbers
     changed_files      what the record of files knows: the message before a change, the path, and what it is now
@@ -149,7 +149,7 @@ def compact(
     job = SummaryJob(
         settings, budget.budget_tokens, focus, input_tokens, has_summarizer, has_recall, tuple(changed_files)
     )
-    ratio = target_ratio or policy.target_ratio(budget, settings)
+    ratio = (policy.aim_ratio if is_repeated else policy.target_ratio)(budget, settings)
     is_whole = only is None and "summarize" in settings.stages and not settings.max_turns
     start, shortens = with_pins(history), True
     if is_whole:
@@ -175,7 +175,7 @@ def compact(
 
 @dataclass(slots=True)
 class Planning:
-    """One compaction while it is planned. `target` and `limit` are in tokens, as the draft counts.
+    """One compaction while it is planned. `target`, `most_target` and `limit` are in tokens, as the draft counts.
 
     shortens  it can be enough to shorten results
     passed    tokens that the draft does not begin with, because no stage could keep them
@@ -191,6 +191,7 @@ class Planning:
     grows: bool = False
     shortens: bool = True
     target: int = 0
+    most_target: int = 0
     limit: int = 0
     saved: dict[str, int] = field(default_factory=dict)
     failures: list[str] = field(default_factory=list)
@@ -212,12 +213,18 @@ class Planning:
         self._note("truncate", tokens)
         fixed = self.draft.fixed_tokens()
         target = int(share * (target_tokens or policy.target_tokens(self.budget, fixed, target_ratio)))
+        most = 0 if target_tokens else int(share * policy.most_target_tokens(self.budget, self.job.settings))
         if is_manual:
             # Of the log without any compaction, so that a second one finds nothing to do.
-            most = max(fixed, min(target, self._whole_tokens()))
-            target = (fixed + most) // 2
+            target, most = (max(fixed, min(one, self._whole_tokens())) for one in (target, max(target, most)))
+            target = (fixed + target) // 2
             if "summarize" in self.job.settings.stages:
                 # No message of the person goes for it: a small chat stays as it is.
+                target = target_with_words(self.draft, self.job, target, most)
+        elif "summarize" in self.job.settings.stages:
+            self.most_target = most
+            if target < self.draft.tokens <= most:
+                # What is within the risen target stays as it is.
                 target = target_with_words(self.draft, self.job, target, most)
         self.limit = int(share * self.budget.budget_tokens)
         self.target = min(target, self.limit)
@@ -327,7 +334,8 @@ class Planning:
                 deduplicate(draft, self.job.settings.deduplicate, target_tokens=self.target)
                 fill(draft, self.target)
             case "summarize":
-                view, written = yield from summarize(draft, self.job, self.target)
+                most = min(self.limit, self.most_target)
+                view, written, self.target = yield from summarize(draft, self.job, self.target, most)
                 self._take(written)
                 self.draft = Draft(self.history.seen_as(view), draft.meter, has_recall=draft.has_recall)
             case "truncate":

@@ -315,6 +315,12 @@ def aim_ratio(budget: Budget, settings: ContextSettings) -> float:
     return ratio if ratio <= NEAREST_TARGET_RATIO * trigger_ratio else USUAL_TARGET_RATIO * trigger_ratio
 
 
+def most_target_tokens(budget: Budget, settings: ContextSettings) -> int:
+    """How far the target may rise so that no message of the person goes; 0: somebody has set it."""
+    is_set = not isinstance(settings.target_ratio, str)
+    return 0 if is_set else int(NEAREST_TARGET_RATIO * thresholds(budget, settings).compact)
+
+
 def has_too_many_turns(history: History, max_turns: int) -> bool:
     """Whether the oldest half of the complete turns is to be trimmed; 0 means no limit.
 

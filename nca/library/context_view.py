@@ -21,7 +21,7 @@ from nca.context.budget import Budget, Measurement
 from nca.context.file_reads import arguments_of
 from nca.context.history import History
 from nca.context.plan import Asking
-from nca.context.policy import aim_ratio, decide
+from nca.context.policy import decide
 from nca.context.request import resolve
 from nca.errors import ContextDoesNotFit, ViewInUse
 from nca.library.beside_loop import beside_loop, drive_beside_loop
@@ -254,8 +254,7 @@ class ContextView:
     def _compact(self, history: History) -> Asking[tuple[str, ...]]:
         engine = self._engine
         try:
-            ratio = aim_ratio(engine.budget, engine.settings)
-            proposal = yield from engine.planning(history, target_ratio=ratio, has_recall=self._has_recall)
+            proposal = yield from engine.planning(history, is_repeated=True, has_recall=self._has_recall)
         except ContextDoesNotFit as error:
             if not self._measured(history).fits:
                 raise in_library(error) from None

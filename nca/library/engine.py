@@ -82,14 +82,15 @@ class Engine:
         self,
         history: History,
         *,
-        target_ratio: float = 0.0,
         target_tokens: int = 0,
+        is_repeated: bool = False,
         has_recall: bool = True,
         focus: str = "",
     ) -> Asking[Proposal]:
         """A compaction, which yields its questions: for `run`, or with `answer`. Raises ContextDoesNotFit.
 
-        target_tokens  the size to reach; 0: the ratio decides; both 0: the default
+        target_tokens  the size to reach; 0: the settings' ratio decides
+        is_repeated    as of `nca.context.plan.compact`
         has_recall     the view's reader can look up the messages that it leaves out (see `nca.context.plan.compact`)
         """
         self.meter.look(history)
@@ -99,8 +100,8 @@ class Engine:
             self.budget,
             self.settings,
             focus=focus,
-            target_ratio=target_ratio,
             target_tokens=target_tokens,
+            is_repeated=is_repeated,
             has_recall=has_recall,
             summarizer_window=self._summarizer_window,
             has_summarizer=self.has_summarizer,

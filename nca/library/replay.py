@@ -15,7 +15,7 @@ from typing import Any
 from nca.config.loaded import LoadedSettings
 from nca.context.budget import Budget, Measurement
 from nca.context.history import History
-from nca.context.policy import FRESH, aim_ratio, decide, thresholds
+from nca.context.policy import FRESH, decide, thresholds
 from nca.context.request import repair, resolve
 from nca.context.retention import KeptFacts
 from nca.context.tokens import message_tokens
@@ -229,8 +229,7 @@ class _Replaying:
         history, before = self._history, self._history.view
         started = time.perf_counter()
         try:
-            target_ratio = aim_ratio(self._budget, self._context)
-            proposal = self._engine.run(self._engine.planning(history, target_ratio=target_ratio))
+            proposal = self._engine.run(self._engine.planning(history, is_repeated=True))
         except ContextDoesNotFit:
             proposal = None
         seconds = time.perf_counter() - started

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import HealthCheck, settings
@@ -97,12 +98,13 @@ def compacted(
     summarizer: Any = no_summarizer,
     meter: Meter | None = None,
     load_stage: Any = None,
+    target_ratio: float = TARGET_RATIO,
     **asked: Any,
 ) -> Proposal:
     """Plan a compaction and commit it; by default to a target at which all stages have something to do."""
     settings = settings or ContextSettings(stages=tuple(stages))
     if isinstance(settings.target_ratio, str):
-        asked = {"target_ratio": TARGET_RATIO, **asked}
+        settings = replace(settings, target_ratio=target_ratio)
     planning = compact(history, meter or Meter(), Budget.of(window), settings, more_stages=MORE_STAGES, **asked)
     proposal = run(planning, summarizer, load_stage)
     history.view = proposal.view

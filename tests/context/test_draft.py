@@ -11,6 +11,7 @@ from nca.context.draft import Draft, covered
 from nca.context.driver import run
 from nca.context.meter import Meter
 from nca.context.plan import compact, no_summarizer
+from nca.context.record.steps import LEAST_RESULT_TOKENS
 from nca.context.request import resolve
 from nca.context.view import Marker, Stub, Summary, Verbatim, View, check_partition
 from nca.errors import ContextDoesNotFit
@@ -123,7 +124,9 @@ def test_an_open_step_is_fixed_with_what_it_holds_so_far() -> None:
     own = history.run_tokens(11, 13)
     assert own > 3_000
     assert draft.meter.scaled(draft.meter.fixed_raw + own) <= draft.fixed_tokens() <= draft.tokens
-    assert closed.fixed_tokens() == closed.meter.scaled(closed.meter.fixed_raw + history.run_tokens(11, 11))
+    # Of new results as much is fixed as they are cut to at most; of their calls, all.
+    least = history.run_tokens(11, 12) + LEAST_RESULT_TOKENS + closed.history.run_tokens(14, 14)
+    assert closed.fixed_tokens() == closed.meter.scaled(closed.meter.fixed_raw + least)
 
 
 def test_a_pin_inside_a_step_fixes_all_of_it() -> None:

@@ -44,8 +44,9 @@ def _work(turns: int) -> list[dict[str, Any]]:
 def test_a_target_is_a_limit_to_the_persons_words_too_and_is_used(turns: int, target: float | None) -> None:
     result = nca.compact(_talk(turns), context_window=WINDOW, target=target)
     least = int((target or 0.80) * result.budget_tokens)
-    # What cannot shrink, and half of the rest, is more in a talk whose newest message is large.
-    assert least <= result.target_tokens <= 1.05 * least
+    # What cannot shrink, and half of the rest, is more in a talk whose newest message is large. A target that is
+    # not set rises for the person's words.
+    assert least <= result.target_tokens <= (1.05 if target else 1.07) * least
     assert 0.95 * result.target_tokens <= result.tokens_after <= result.target_tokens
 
 

@@ -16,7 +16,6 @@ import msgspec
 from nca.config.schema import SummarizeSettings
 from nca.context.history import History
 from nca.context.named import names_of
-from nca.context.record import words
 from nca.context.record.past import Past, is_answer, is_record
 from nca.context.record.piece import Piece, Section
 from nca.context.record.steps import LEAST_WORDS_TOKENS, LEVELS, older, shown, steps_back
@@ -119,13 +118,9 @@ class Composer:
         itself = merge_ranges([*kept, *((seq, seq) for seq in taken.levels)])
         return self._view(taken, itself, text, prose, room), taken.left if taken.has_left_out else None
 
-    def has_words(self, room: int) -> bool:
+    def has_words(self, room: int, prose: Prose) -> bool:
         """Whether that view has each message of the person, if in short."""
-        taken, _, _ = self._fill(room, Prose())
-        shown = {key: piece.level for key, (_, piece) in taken.lines.items()}
-        said = list(words.short(taken.past))
-        # The last line may be cut to the rest of the room: then it is there in part alone.
-        return all(shown.get(one.subject.key, 0) >= one.level or one.subject.seq in taken.levels for one in said)
+        return not self._fill(room, prose)[0].lacks_words
 
     def _fill(self, room: int, prose: Prose) -> tuple[Taken, tuple[Range, ...], str]:
         """What has room, the messages that stay whatever the room, and the prose."""

@@ -38,6 +38,8 @@ PRESERVED_SHARE = 0.5
 RANGE_SHARE = 0.5
 """A record of messages that somebody has chosen takes at most this share of them."""
 FIT_ROUNDS = 8
+TARGET_STEPS = 8
+"""A target rises for the person's words in so many steps, so by little more than they need."""
 NEARLY = 0.008
 """A view is not made again for room that is no more than this share of all."""
 LINE_CHARS = 120
@@ -47,10 +49,11 @@ Asking = Generator[SummaryRequest, "SummaryReply | SummaryFailure", tuple[Writte
 
 
 def summarize(
-    draft: Draft, job: SummaryJob, target: int
-) -> Generator[SummaryRequest, SummaryReply | SummaryFailure, tuple[View, Written]]:
-    """The view of the whole log within the target.
+    draft: Draft, job: SummaryJob, target: int, most_target: int = 0
+) -> Generator[SummaryRequest, SummaryReply | SummaryFailure, tuple[View, Written, int]]:
+    """The view of the whole log within the target, and that target.
 
+    The target rises up to `most_target` as far as messages of the person would go otherwise, with their rules.
     A model is asked about the messages that have no room and that no earlier prose speaks of; if somebody has named
     what to keep, about all that have no room.
     """
@@ -60,6 +63,7 @@ def summarize(
     prior = _earlier_prose(earlier, int(PROSE_SHARE * room))
     most = _most_prose(job, room, prior)
     reserved = Prose(" a" * most) if most else prior
+    target = _with_words(draft, composer, reserved, target, max(target, most_target))
     view = _fitted(draft, composer, target, reserved)
     hidden = [span for item in view.items if isinstance(item, Summary) for span in item.ranges]
     # A named focus is looked for in all hidden messages: earlier prose may have left it out.
@@ -72,7 +76,7 @@ def summarize(
     written, prose = yield from _asked(draft, job, gone, view, earlier, prior, hidden, most=asked, left_out=left_out)
     if reserved is not prior or prose.text != prior.text:
         view = _fitted(draft, composer, target, replace(prose, is_merged=bool(prose.text)))
-    return view, written
+    return view, written, target
 
 
 def summarize_range(
@@ -110,9 +114,12 @@ def summarize_range(
 
 def target_with_words(draft: Draft, job: SummaryJob, least: int, most: int) -> int:
     """The target from `least` to `most` tokens at which a view has each message of the person, if in short."""
-    composer = _composer(draft, job)
-    tried = (least, (least + most) // 2)
-    return next((target for target in tried if composer.has_words(_room(draft, composer, target))), most)
+    return _with_words(draft, _composer(draft, job), Prose(), least, most)
+
+
+def _with_words(draft: Draft, composer: Composer, prose: Prose, least: int, most: int) -> int:
+    tried = (least + (most - least) * step // TARGET_STEPS for step in range(TARGET_STEPS)) if least < most else ()
+    return next((target for target in tried if composer.has_words(_room(draft, composer, target), prose)), most)
 
 
 def _preserved(draft: Draft, job: SummaryJob, target: int) -> list[Block]:

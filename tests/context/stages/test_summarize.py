@@ -9,8 +9,11 @@ from typing import Any
 import pytest
 
 from nca.config.schema import ContextSettings, SummarizeSettings
+from nca.context.budget import Budget
+from nca.context.driver import run
 from nca.context.history import History
 from nca.context.meter import Meter
+from nca.context.plan import compact, no_summarizer
 from nca.context.record.text import ANSWERED, OF_UP_TO, preface
 from nca.context.summary import FOREIGN_HEADERS, HEADER, SummaryReply, SummaryRequest
 from nca.context.tokens import message_tokens, text_tokens
@@ -389,6 +392,34 @@ def test_what_models_wrote_for_a_larger_window_gives_way_to_a_quarter_of_the_roo
     proposal = compacted(history, WINDOW, settings=ONLY)
     (summary,) = summaries(history)
     assert 0 < text_tokens(summary.prose) <= proposal.target_tokens // 4
+
+
+def test_a_step_that_wrote_a_long_file_leaves_room_for_the_persons_words() -> None:
+    """Its arguments cannot be cut, so they are no part of the target's room."""
+    rules = [f"Rule {n}: never touch the part of the house with the number {n}." for n in range(60)]
+    turns = [message for rule in rules for message in (user(rule), assistant("Understood. " * 90))]
+    wrote = step("w", "Wrote it.", name="write_file", path="a.py", content="value = 1\n" * 4_000)
+    history = history_of([*turns, user("Now write it."), *wrote])
+    compacted(history, 64_000, settings=replace(ONLY, target_ratio=0.48))
+    assert [rule for rule in rules if rule not in str(sent(history))] == []
+
+
+def test_the_target_rises_before_a_message_of_the_person_goes() -> None:
+    """Unless somebody has set it; and no further than compactions stay rare."""
+    rules = [
+        f"Rule {n}: never touch part {n} of the house, and ask me before what is near is moved." for n in range(1_500)
+    ]
+    log = [message for rule in rules for message in (user(rule), assistant("Understood. " * 20))]
+    missing, targets = [], []
+    for ratio in ("auto", 0.4):
+        history, budget = history_of(log), Budget.of(128_000)
+        proposal = run(compact(history, Meter(), budget, replace(ONLY, target_ratio=ratio)), no_summarizer)
+        history.view = proposal.view
+        missing.append(sum(rule not in str(sent(history)) for rule in rules))
+        targets.append(proposal.target_tokens / budget.budget_tokens)
+        assert proposal.tokens_after <= proposal.target_tokens
+    assert missing[0] == 0 < missing[1]
+    assert targets[1] < 0.41 < targets[0] <= 0.72
 
 
 def test_bounds_of_a_person_hold() -> None:
