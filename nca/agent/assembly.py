@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from inspect import iscoroutinefunction
 from pathlib import Path
 from typing import Any, get_args
 
@@ -23,10 +24,7 @@ from nca.agent.subtask import Subtasks
 from nca.agent.tool_selection import own_toolbox
 from nca.agent.user_input import UserInput
 from nca.agent.window import Window
-from nca.config.document import shown_path
 from nca.config.loaded import LoadedSettings
-from nca.config.paths import PathLike, read_path
-from nca.config.schema import Settings
 from nca.context.view import is_in
 from nca.errors import UsageError
 from nca.events import Listener, Notice
@@ -65,7 +63,7 @@ def assemble(
     state = SessionState(store, session, loaded, model.facts)
     memory = Memory(state, directory)
     archive = Archive(state, memory, sees_all=sees_all)
-    redactor = Redactor(secrets_of(state.settings))
+    redactor = Redactor(secrets_of(loaded))
     prompts = ProjectPrompts(directory, redactor, tools=toolbox.names if toolbox else None, env=loaded.env)
     prompt = prompts.of(state.settings, state.facts)
     outputs, files_read, wish = store.outputs_folder(session.info.id), FilesRead(), CompactionWish()
@@ -122,38 +120,40 @@ def check_arguments(*given: Any, session: Any, kind: Any) -> None:
 
     given  in the order of _ARGUMENTS
     """
-    for value, (name, (wanted, words)) in zip(given, _ARGUMENTS.items(), strict=True):
-        check_kind(value, wanted, name, words)
+    for value, name in zip(given, _ARGUMENTS, strict=True):
+        if value is not None or name not in _OPTIONAL:
+            check_argument(value, name)
     check_kind(session, str | None, "session", "an id")
     if session == "":
         raise UsageError("session: is empty; valid: an id, its beginning, or None for a new session.")
     check_choice(kind, get_args(Kind), "kind")
 
 
-def checked_folder(directory: PathLike) -> Path:
-    """The absolute path of a folder that there is. Raises UsageError for another."""
-    path = read_path(directory, "directory").absolute()
-    if not path.is_dir():
-        raise UsageError(f"directory: {shown_path(path)} is no folder.")
-    return path
+def check_argument(value: Any, name: str) -> None:
+    """Raise UsageError for one of _ARGUMENTS that has the wrong type."""
+    wanted, words = _ARGUMENTS[name]
+    check_kind(value, wanted, name, words)
+    if name == "listener" and iscoroutinefunction(value):
+        raise UsageError("listener: is asynchronous; valid: a function that returns at once, as put_nowait of a queue.")
 
 
+_OPTIONAL = ("listener", "toolbox", "person", "editor")
 _ARGUMENTS: dict[str, tuple[Any, str]] = {
     "loaded": (LoadedSettings, "settings of nca.load_settings"),
     "store": (Store, "an nca.Store"),
-    "model": (Model, "a model of nca.open_model"),
-    "listener": (Callable | None, "a function that takes an event"),
-    "toolbox": (Toolbox | None, "an nca.tools.toolbox.Toolbox"),
+    "model": (Model, "a model of nca.open_model, or one of your own (nca.models.model.Model)"),
+    "listener": (Callable, "a function that takes an event"),
+    "toolbox": (Toolbox, "an nca.tools.toolbox.Toolbox"),
     "tools": (list | tuple, "a list of tools"),
-    "person": (Person | None, "an nca.agent.approvals.Person"),
-    "editor": (Editor | None, "an nca.tools.tool.Editor"),
+    "person": (Person, "an nca.agent.approvals.Person"),
+    "editor": (Editor, "an nca.tools.tool.Editor"),
 }
 
 
-def secrets_of(settings: Settings) -> dict[str, str]:
-    """The keys in the environment, and in the variables that commands get, by name."""
-    variables = dict(one.split("=", 1) for one in settings.tools.variables)
-    return known_secrets({**os.environ, **variables})
+def secrets_of(loaded: LoadedSettings) -> dict[str, str]:
+    """The keys in the environments of process and settings, and in the variables that commands get, by name."""
+    variables = dict(one.split("=", 1) for one in loaded.settings.tools.variables)
+    return known_secrets({**os.environ, **loaded.env, **variables})
 
 
 def _jobs(state: SessionState, emit: Listener) -> Jobs:

@@ -14,13 +14,14 @@ import msgspec
 
 from nca.agent import mentions, reply_checks
 from nca.agent.approvals import Nobody, Person
-from nca.agent.assembly import assemble, check_arguments, checked_folder, secrets_of
+from nca.agent.assembly import assemble, check_argument, check_arguments, secrets_of
 from nca.agent.beside import SideQuestions
 from nca.agent.context import Context
 from nca.agent.mcp import join_servers
 from nca.agent.parts import ConversationParts, OneTurn
 from nca.agent.rewinding import Rewinds, progress_told
 from nca.agent.turn import Turn
+from nca.config.document import read_folder
 from nca.config.loaded import LoadedSettings
 from nca.config.overrides import canonical
 from nca.config.paths import PathLike, read_paths
@@ -112,7 +113,7 @@ class Conversation:
         Raises UsageError for a wrong argument, SessionNotFound, SessionLocked, StoreError, ConfigError.
         """
         check_arguments(loaded, store, model, listener, toolbox, tools, person, editor, session=session, kind=kind)
-        directory = checked_folder(directory)
+        directory = read_folder(directory, "directory")
         loaded = loaded if person else loaded.with_default("context.fit", "refuse")
         opened = (
             store.open_session(session, read_only=read_only)
@@ -173,7 +174,8 @@ class Conversation:
             self._emit(Notice(notice))
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
-        """Hear all events from now on; call the returned function to stop."""
+        """Hear all events from now on; call the returned function to stop. Raises UsageError."""
+        check_argument(listener, "listener")
         return self._listeners.subscribe(listener)
 
     async def send(
@@ -216,6 +218,7 @@ class Conversation:
         self, said: Words, attachments: Sequence[PathLike], beside: Sequence[mentions.Beside]
     ) -> tuple[TurnFinished, asyncio.CancelledError | None]:
         text, cancelled, paths = text_of(said), None, read_paths(attachments, "attachments")
+        mentions.check_beside(beside)
         self.approvals.unanswered.clear()
         turn, started, asked = Turn(self._parts), time.monotonic(), self._window.history.head
         self.spending.begin_turn()
@@ -311,14 +314,17 @@ class Conversation:
         return self._window.loaded
 
     def set(self, name: str, value: Any) -> str:
-        """Change a setting for this session; returns its canonical name. Raises ConfigError; then nothing changed."""
+        """Change a setting for this session; returns its canonical name. Raises ConfigError; then nothing changed.
+
+        `model.name` is what a later start reads: `use_model` switches the model of this conversation.
+        """
         before, facts, known = self.loaded, self._window.facts, canonical(name)
         self._window.use(before.with_value(name, value, "set in this chat"), facts)
         key = known.key if known else name
         if key == "context.provider_side" and (refusal := self._window.provider_side_refusal):
             self._window.use(before, facts)
             raise ConfigError(f"{key}: {refusal}.", advice="nca compacts here, as before.")
-        self._parts.redactor.learn(secrets_of(self.loaded.settings))
+        self._parts.redactor.learn(secrets_of(self.loaded))
         self._parts.models.take_settings(self.loaded)
         return key
 
@@ -335,9 +341,13 @@ class Conversation:
         self._window.state.loaded = loaded
 
     async def use_model(self, model: Model) -> None:
-        """Go on with another model. A smaller window cuts instructions and tools, and may make a compaction due."""
+        """Go on with another model. A smaller window cuts instructions and tools, and may make a compaction due.
+
+        Raises UsageError for what is no model.
+        """
+        check_argument(model, "model")
         await self._compactor.close()
-        self._parts.redactor.learn(secrets_of(self.loaded.settings))
+        self._parts.redactor.learn(secrets_of(self.loaded))
         old = self._parts.models.replace_first(model)
         self.session.set_model(model.facts.name)
         self._notify()

@@ -16,6 +16,7 @@ from nca.context.stages.prune import COPY, stub_text
 from nca.context.stages.truncate import cut_message
 from nca.context.view import Marker, Range, Summary, View, hidden_by, is_in, ranges_of, without_ranges
 from nca.errors import UsageError
+from nca.humanize import check_kind
 
 FEWEST_RESTORED_TURNS = 3
 """CowAgent restores max(3, max_context_turns / 6) turns."""
@@ -100,6 +101,7 @@ def no_message(seq: int, last: int) -> UsageError:
 
 def check_exists(history: History, seq: int) -> None:
     """Raise UsageError if the conversation has no such message."""
+    check_kind(seq, int, "seq", "a message's number")
     if not 1 <= seq <= history.head:
         raise no_message(seq, history.head)
     if is_in(seq, history.view.aside):

@@ -11,12 +11,12 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from nca.context.admission import FILE_CUT, PREVIEW_BYTES, Admitted, fit_files
 from nca.context.tokens import frame_tokens, part_tokens
 from nca.errors import UsageError
-from nca.humanize import UsualNotice, counted
+from nca.humanize import UsualNotice, check_kind, counted
 from nca.images import MAX_IMAGE_BYTES, image_kind, image_part, image_problem
 from nca.messages import AttachmentPart, MediaPart, Message, TextPart, clean_text, user_message
 from nca.tools.files.read import listing
@@ -49,6 +49,14 @@ class Beside(NamedTuple):
     name: str
     text: str
     source: Source
+
+
+def check_beside(texts: Any) -> None:
+    """Raise UsageError for what a program passes as texts that go along and is none."""
+    wanted = "a list of nca.agent.mentions.Beside(name, text, source)"
+    check_kind(texts, list | tuple, "beside", wanted)
+    for one in texts:
+        check_kind(one, Beside, "beside", wanted)
 
 
 class Mention(NamedTuple):

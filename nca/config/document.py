@@ -14,7 +14,8 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from nca.config.commented_json import NotJson, parsed
-from nca.errors import ConfigError
+from nca.config.paths import read_path
+from nca.errors import ConfigError, UsageError
 from nca.safe_files import exclusively, open_ordinary
 
 MAX_BYTES = 1 << 20
@@ -99,6 +100,14 @@ def leaves(data: dict[str, Any], path: Path, whole: Collection[KeyPath] = ()) ->
                 yield (*prefix, key), value
 
     return walk((), data)
+
+
+def read_folder(value: Any, name: str) -> Path:
+    """The absolute path of a folder that a program passes. Raises UsageError if there is none."""
+    path = read_path(value, name).absolute()
+    if not path.is_dir():
+        raise UsageError(f"{name}: {shown_path(path)} is no folder.")
+    return path
 
 
 def shown_path(path: Path) -> str:

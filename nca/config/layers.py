@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from nca.config.claude_permissions import held_rules
 from nca.config.claude_settings import ALLOW, claude_documents
-from nca.config.document import Document, KeyPath, leaves, read_document, shown_name, shown_path
+from nca.config.document import Document, KeyPath, leaves, read_document, read_folder, shown_name, shown_path
 from nca.config.loaded import LoadedSettings, Pattern, defaults, merged_notes, profiled, provider_in
 from nca.config.overrides import (
     Layer,
@@ -72,7 +72,8 @@ def load(
     """Read every layer. Raises ConfigError for the first invalid setting; no file is changed.
 
     project      the project's directory, or None
-    user_file    replaces the file that `env` leads to
+    env          the environment, also for the keys and addresses of models that are opened with these settings
+    user_file    replaces the file that `env` leads to; it may not exist yet
     flags        settings by name; None for a flag that was not given
     config_file  replaces the project's file, and is trusted because the user named it
     trusts       called if the project's file has settings that need trust; None: use the stored decisions
@@ -80,9 +81,10 @@ def load(
     """
     check_kind(env, Mapping, "env", "the environment (os.environ), or another mapping")
     check_kind(flags, Mapping, "flags", "settings by name")
-    project, user_file, config_file = (
+    project = None if project is None else read_folder(project, "project")
+    user_file, config_file = (
         None if path is None else read_path(path, name)
-        for path, name in ((project, "project"), (user_file, "user_file"), (config_file, "config_file"))
+        for path, name in ((user_file, "user_file"), (config_file, "config_file"))
     )
     user_path = (user_file or user_config_file(env)).absolute()
     own = list[_File]()

@@ -40,6 +40,7 @@ _ONE_EACH = (
     " ContextView(state=view.state)."
 )
 _ONE_A_REQUEST = "Use one key for each conversation, and a new ContextView for each request."
+NOT_YET = "Nothing can be recalled yet: this view has fitted no request."
 _encoder = msgspec.json.Encoder()
 
 
@@ -225,11 +226,13 @@ class ContextView:
     def recall(self, **arguments: Any) -> str:
         """Answer a call of `recall_tool`: `query`, or `expand="12-15"`. It searches the last request that fit.
 
-        For a wrong argument it returns a text for the model. Raises StoreError, and SessionNotFound if the store
-        keeps the messages but has none.
+        For a wrong argument, and before the first fit, it returns a text for the model. Raises StoreError, and
+        SessionNotFound if the store keeps the messages but has none.
         """
         if self._saved is not None and self._saved.keeps_messages and not self._log.history.entries:
             self._log.take(self._saved.history())
+        if not self._log.history.entries:
+            return NOT_YET
         try:
             with self._log.reading:
                 return self._recall.answer(**self._recall.read(arguments)).text

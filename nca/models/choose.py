@@ -7,7 +7,6 @@ the embedded model. Nothing is connected to unless the earlier steps found nothi
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -133,7 +132,7 @@ def choice_of_session(
 
 
 async def open_model(choice: Choice | str, loaded: LoadedSettings, on_retry: OnRetry = lambda _: None) -> Model:
-    """Open the chosen model, or the one with a name such as `openai/gpt-4.1` and a key in the environment.
+    """Open the chosen model, or the one with a name such as `openai/gpt-4.1`. Keys are in the settings' `env`.
 
     Its requests follow the settings for this model. `on_retry` hears of each failed try that is repeated. Whoever opens
     a model closes it, or the conversation that it is given to.
@@ -144,38 +143,39 @@ async def open_model(choice: Choice | str, loaded: LoadedSettings, on_retry: OnR
     check_kind(choice, str | Choice, "choice", "a model's name, such as openai/gpt-4.1")
     check_kind(loaded, LoadedSettings, "loaded", "settings of nca.load_settings")
     if isinstance(choice, str):
-        choice = named(choice, loaded.for_model(choice).settings.model, os.environ)
+        choice = named(choice, loaded.for_model(choice).settings.model, loaded.env)
     settings = loaded.for_model(choice.model).settings.model
     if choice.is_embedded:
         # Imports the runtime of the child process: only if needed.
         from nca.models.embedded import server
 
-        return await server.open_embedded(choice.model, settings=settings, on_retry=on_retry)
+        return await server.open_embedded(choice.model, settings=settings, on_retry=on_retry, env=loaded.env)
     # Imports the HTTP clients: only when a model is opened.
     from nca.models.catalog import describe
     from nca.models.client import ProviderModel
     from nca.models.lookup import require_provider, with_listed_window
 
     require_provider(choice.model, choice.api_base)
-    _require_key(choice)
+    _require_key(choice, loaded.env)
     facts = describe(choice.model, context_window=settings.context_window)
     if not settings.context_window:
-        facts = await asyncio.to_thread(with_listed_window, facts, choice.api_base, choice.api_key)
-    model = ProviderModel(facts, settings, on_retry, api_base=choice.api_base, api_key=choice.api_key)
+        facts = await asyncio.to_thread(with_listed_window, facts, choice.api_base, choice.api_key, loaded.env)
+    base, key = choice.api_base, choice.api_key
+    model = ProviderModel(facts, settings, on_retry, api_base=base, api_key=key, env=loaded.env)
     if not choice.api_base and not _provider(choice.model):
         # Only litellm knows whether there is such a provider, and it is slow to import.
         await model.load()
     return model
 
 
-def _require_key(choice: Choice) -> None:
+def _require_key(choice: Choice, env: Mapping[str, str]) -> None:
     """Raise if the provider's key is missing or cannot be read, unless the endpoint may not need one."""
     facts = PROVIDERS.get(_provider(choice.model))
     if facts is None or not facts.model or choice.api_base or choice.api_key:
         return
     from nca.models import keys
 
-    keys.stored(os.environ)
+    keys.stored(env)
     raise ModelUnavailable(
         f"No API key for {choice.model}: {facts.key_variables[0]} is not set.",
         advice=f"Store one (nca keys add {facts.name}) or set it (export {facts.key_variables[0]}=…), or choose another"

@@ -127,6 +127,7 @@ class ProviderModel:
     wire_name   the name for litellm if it differs from facts.name (the embedded model: openai/<alias>)
     api_base    the endpoint; "" for the provider's own
     api_key     "" lets litellm read the environment
+    env         where keys and addresses are
     reports_reading  the endpoint is a llama.cpp server, which is asked to say how much of a request it has read
     """
 
@@ -138,6 +139,7 @@ class ProviderModel:
     api_base: str = ""
     api_key: str = ""
     reports_reading: bool = False
+    env: Mapping[str, str] = field(default_factory=lambda: os.environ)
 
     def __post_init__(self) -> None:
         self.limits = ""
@@ -150,7 +152,7 @@ class ProviderModel:
         self._own_base = self.api_base if self.api_base != self.settings.api_base else ""
         """Where the model was found, which no setting says."""
         self.api_base = self.api_base or self.settings.api_base
-        self._route = direct_route(self.wire_name, api_base=self.api_base, api_key=self.api_key, env=os.environ)
+        self._route = direct_route(self.wire_name, api_base=self.api_base, api_key=self.api_key, env=self.env)
         """None until litellm, if it is needed, says how to call the model."""
         if (server := server_of(self)) is not None:
             self.facts = replace_facts(self.facts, server=f"{server.address}:{server.port}")
@@ -164,9 +166,9 @@ class ProviderModel:
         if (before.api_base, before.total_seconds) == (settings.api_base, settings.total_seconds):
             return
         if before.api_base != settings.api_base:
-            by_environment = endpoint_of(provider_of(self.wire_name), "", os.environ)[0]
+            by_environment = endpoint_of(provider_of(self.wire_name), "", self.env)[0]
             self.api_base = settings.api_base or self._own_base or by_environment
-            self._route = direct_route(self.wire_name, api_base=self.api_base, api_key=self.api_key, env=os.environ)
+            self._route = direct_route(self.wire_name, api_base=self.api_base, api_key=self.api_key, env=self.env)
             self._refused, self._is_met, self._begins_inside = RefusedParameters(), False, False
         if self._http is not None:
             self._left.append(self._http)
@@ -221,7 +223,7 @@ class ProviderModel:
         if found := (way.api_base if way else self.api_base):
             return found
         is_openai = (way.provider if way else provider_of(self.wire_name)) == "openai"
-        return (os.environ.get("OPENAI_BASE_URL") or _OPENAI) if is_openai else ""
+        return (self.env.get("OPENAI_BASE_URL") or _OPENAI) if is_openai else ""
 
     async def close(self) -> None:
         """Close the connections; idempotent."""
@@ -235,7 +237,7 @@ class ProviderModel:
         """The route, for which litellm is imported if it is needed."""
         if self._route is None:
             self._route = litellm_route(
-                self.wire_name, api_base=self.api_base, api_key=self.api_key, env=os.environ, litellm=await warm()
+                self.wire_name, api_base=self.api_base, api_key=self.api_key, env=self.env, litellm=await warm()
             )
         return self._route
 
@@ -339,7 +341,7 @@ class ProviderModel:
         from nca.models.http_clients import AnthropicClient, OpenAIClient
 
         if way.provider == "openai":
-            return OpenAIClient(api_base=way.api_base, api_key=way.api_key, total_seconds=seconds)
+            return OpenAIClient(api_base=self.endpoint, api_key=way.api_key, total_seconds=seconds)
         return AnthropicClient(seconds) if way.provider == "anthropic" else None
 
     def _with_cost(self, reply: Reply) -> Reply:

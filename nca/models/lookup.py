@@ -6,7 +6,6 @@ An unknown model, such as one newer than litellm, gets a caution and is not refu
 from __future__ import annotations
 
 import difflib
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -81,16 +80,16 @@ def without_provider(model: str, known_providers: Iterable[str] = ()) -> ModelNo
     return ModelNotFound(f"No provider is known for a model {model!r}.", advice=advice)
 
 
-def with_listed_window(facts: ModelFacts, api_base: str, api_key: str) -> ModelFacts:
+def with_listed_window(facts: ModelFacts, api_base: str, api_key: str, env: Mapping[str, str]) -> ModelFacts:
     """The facts with the window that the model's endpoint lists, if it lists one. It has two seconds to answer.
 
     A server on this computer is always asked: it may run a known model with another window, and answers at once. All
     others are asked only about a model of which nothing else is known, as each start would wait for them.
     """
-    address = address_of(facts.provider, api_base, os.environ) if facts.provider in providers.SPEAKS_OPENAI else ""
+    address = address_of(facts.provider, api_base, env) if facts.provider in providers.SPEAKS_OPENAI else ""
     if not address or not (is_loopback(address) or facts.is_window_guess):
         return facts
-    key = api_key or key_of(facts.provider, os.environ)[1]
+    key = api_key or key_of(facts.provider, env)[1]
     url = providers.window_list(facts.provider, address)
     windows = providers.list_windows(url, api_key=key, seconds=_LIST_SECONDS)
     bare = facts.name.partition("/")[2]

@@ -16,6 +16,7 @@ import msgspec
 
 from nca.context.view import Range
 from nca.errors import SessionNotFound, StoreDamaged, StoreError
+from nca.humanize import check_kind
 from nca.messages import Entry, clean_text
 from nca.sessions import results
 from nca.sessions.access import Origin, SessionAccess, as_origin
@@ -209,6 +210,7 @@ def new_id(database: SessionDatabase, archive_of: Callable[[str], Path | None]) 
 
 def find_session(database: SessionDatabase, named: str, archive_of: Callable[[str], Path | None]) -> tuple[str, int]:
     """The id and the number of the session of this id, beginning of an id, or name. Raises SessionNotFound."""
+    check_kind(named, str, "session", "an id, its beginning, or a name")
     wanted = clean_text(named).strip()
     rows = database.rows(
         "SELECT id, number FROM sessions WHERE id = ?1 OR (?1 <> '' AND substr(id, 1, length(?1)) = ?1)"

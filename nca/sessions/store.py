@@ -11,6 +11,7 @@ from pathlib import Path
 
 from nca.config.paths import PathLike, read_path
 from nca.errors import SessionLocked, SessionNotFound, StoreError
+from nca.humanize import check_kind
 from nca.messages import clean_text
 from nca.sessions import results, transfer
 from nca.sessions import session as rows_of
@@ -116,7 +117,8 @@ class Store:
         return session
 
     def list(self, limit: int | None = 50) -> Infos:
-        """The last `limit` sessions, most recently used first; all of them for None."""
+        """The last `limit` sessions, most recently used first; all of them for None. Raises UsageError."""
+        check_kind(limit, int | None, "limit", "a number of sessions, or None for all")
         rows = self._database.rows(f"{INFO} ORDER BY touched DESC LIMIT ?", (MOST if limit is None else limit,))
         return [as_info(row) for row in rows]
 

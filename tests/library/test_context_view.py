@@ -216,3 +216,12 @@ def test_system_prompt_and_tools_count() -> None:
     with_tools = nca.ContextView(context_window=WINDOW, tools=[nca.ContextView.recall_tool]).fit(talk(1))
     assert bare.used_tokens < with_prompt.used_tokens
     assert bare.used_tokens < with_tools.used_tokens
+
+
+def test_before_the_first_request_a_view_says_that_nothing_can_be_recalled() -> None:
+    with nca.Store.open(None) as store:
+        for view in (
+            nca.ContextView(context_window=4_000),
+            nca.ContextView(context_window=4_000, store=store, key="k"),
+        ):
+            assert "this view has fitted no request" in view.recall(query="anything")

@@ -17,7 +17,9 @@ from nca.agent.approvals import Answer, Person
 from nca.events import ApprovalAsked, ErrorRaised, Event, Failure, TextDelta, TurnFinished
 from nca.messages import MediaPart, Message, ToolCall, Usage
 from nca.models.client import ModelRequest, Reply
-from nca.testing.scripted import ScriptedModel, ScriptedReply
+from nca.testing import scripted
+from nca.testing.provider import Provider
+from nca.testing.scripted import ScriptedModel, ScriptedReply, in_order
 from nca.tools.tool import ToolOutcome, TypedTool
 from nca.tools.toolbox import Toolbox
 
@@ -310,9 +312,16 @@ async def test_a_picture_that_no_model_could_see_is_an_error_that_names_the_tool
     assert result.startswith("Error: own returned media that no model can see; valid: a tuple of MediaPart(")
 
 
+async def wait(event: Event) -> None:
+    """A listener that nobody awaits."""
+
+
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({"loaded": {}}, "loaded: expected settings of nca.load_settings, found an object"),
-    ({"model": "openai/m1"}, "model: expected a model of nca.open_model, found text"),
+    (
+        {"model": "openai/m1"},
+        r"model: expected a model of nca.open_model, or one of your own \(nca.*\), found text",
+    ),
     ({"store": "s.db"}, "store: expected an nca.Store, found text"),
     ({"toolbox": [Weather()]}, "toolbox: expected an nca.tools.toolbox.Toolbox, found a list"),
     ({"tools": Weather()}, "tools: expected a list of tools, found a Weather"),
@@ -322,6 +331,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"tools": [Weather(), Weather()]}, "Two tools have the same name: weather"),
     ({"person": lambda asked: None}, "person: expected an nca.agent.approvals.Person, found a function"),
     ({"listener": "x"}, "listener: expected a function that takes an event, found text"),
+    ({"listener": wait}, "listener: is asynchronous; valid: a function that returns at once"),
     ({"kind": "bogus"}, "kind: 'bogus' is not valid; valid: chat, run"),
     ({"kind": None}, "kind: .* is not valid; valid: chat, run"),
     ({"session": ""}, "session: is empty; valid: an id, its beginning, or None"),
@@ -344,6 +354,8 @@ async def test_open_model_and_load_settings_name_what_is_wrong(tmp_path: Path) -
     loaded = nca.load_settings(project=tmp_path, env={})
     with pytest.raises(nca.UsageError, match=r"^env: expected the environment"):
         nca.load_settings(project=tmp_path, env=wrong)
+    with pytest.raises(nca.UsageError, match=r"^project: .*nowhere is no folder"):
+        nca.load_settings(project=tmp_path / "nowhere", env={})
     with pytest.raises(nca.UsageError, match=r"^choice: expected a model's name, such as .*, found nothing"):
         await nca.open_model(wrong, loaded)
     with pytest.raises(nca.UsageError, match=r"^loaded: expected settings of nca.load_settings, found nothing"):
@@ -355,6 +367,53 @@ async def test_open_model_and_load_settings_name_what_is_wrong(tmp_path: Path) -
                 await nca.open_model(name, settings)
     with pytest.raises(nca.ModelUnavailable, match="nca knows no provider 'nosuchprovider'"):
         await nca.open_model("nosuchprovider/x", loaded)
+
+
+async def test_wrong_arguments_of_a_conversation_are_named_and_it_goes_on(tmp_path: Path) -> None:
+    async with conversation(tmp_path, "Hi.") as (talk, _):
+        wrong: list[tuple[Callable[[Any], Any], Any, str]] = [
+            (talk.subscribe, 5, "listener: expected a function that takes an event, found a number"),
+            (talk.subscribe, wait, "listener: is asynchronous"),
+            (talk.context.pin, "1", "seq: expected a message's number, found text"),
+            (talk.context.collapse, ["a"], "seq: expected a message's number, found text"),
+            (talk.store.find, 5, "session: expected an id, its beginning, or a name, found a number"),
+            (talk.store.list, "x", "limit: expected a number of sessions, or None for all, found text"),
+        ]
+        for call, value, said in wrong:
+            with pytest.raises(nca.UsageError, match=said):
+                call(value)
+        name: Any = "openai/x"
+        with pytest.raises(nca.UsageError, match=r"model: expected a model of nca\.open_model, or one of your own"):
+            await talk.use_model(name)
+        with pytest.raises(nca.UsageError, match=r"beside: expected a list of nca.agent.mentions.Beside\("):
+            await talk.send("Hello", beside=[name])
+        assert (await talk.send("Hello")).text == "Hi."
+
+
+@pytest.mark.parametrize("variable", ["OPENAI_API_BASE", "OPENAI_BASE_URL"])
+async def test_keys_and_addresses_are_those_of_the_environment_that_is_passed(variable: str, tmp_path: Path) -> None:
+    secret = "sk-of-the-mapping-1234567890"
+
+    async def call(self: Any) -> str:
+        return f"The key is {secret}."
+
+    env = {"OPENAI_API_KEY": secret, "NCA_HOME": str(tmp_path)}
+    with Provider(in_order(scripted.Answer(text="Hi.")), api_key=secret) as provider, nca.Store.open(None) as store:
+        loaded = nca.load_settings(project=tmp_path, env={variable: provider.url, **env})
+        model = await nca.open_model("openai/test-model", loaded)
+        talk = nca.Conversation.open(loaded, store=store, model=model, directory=tmp_path)
+        assert (await talk.send("Hello")).text == "Hi."
+        await talk.close()
+        asks = Message("assistant", None, (ToolCall("c1", "own", "{}"),))
+        talk = nca.Conversation.open(
+            loaded, store=store, model=ScriptedModel([asks, "No."]), directory=tmp_path, tools=[tool(call)]
+        )
+        await talk.send("Which key?")
+        assert secret not in str(talk.context.effective_history())
+        await talk.close()
+    for env in ({}, {"ANTHROPIC_API_KEY": ""}):
+        with pytest.raises(nca.ModelUnavailable, match="ANTHROPIC_API_KEY is not set"):
+            await nca.open_model("anthropic/claude-sonnet-4-5", nca.load_settings(project=tmp_path, env=env))
 
 
 async def test_a_listener_may_stop_twice(tmp_path: Path) -> None:
