@@ -152,8 +152,26 @@ async def test_one_that_dies_costs_one_result_and_comes_back_when_restarted() ->
         # The next message brings it back too; what it offers is what it was, so nothing is to be taken up.
         await servers.join()
         assert (await connection.call("echo", {"text": "again"})).text == "echo: again"
+        # So does a prompt that the person asks for, and a resource.
+        for ask, answer in (
+            (lambda: servers.prompt("test", "review", "a.py"), "Please review a.py. Is it right?"),
+            (lambda: servers.mentioned("@test:memo://today"), [("test:memo://today", "buy milk")]),
+        ):
+            with pytest.raises(ToolError, match="exit code 3"):
+                await connection.call("dies", {})
+            assert await ask() == answer
     finally:
         await servers.close()
+
+
+async def test_who_asks_a_server_that_cannot_run_is_told_what_to_do() -> None:
+    absent = McpServer(name="test", command="/none/such")
+    servers = Servers(lambda: McpSettings(servers=(absent,)), ROOT, lambda: False, lambda _: None)
+    for asking in (servers.prompt("test", "review", ""), servers.mentioned("@test:memo://today")):
+        with pytest.raises(UsageError, match=r"^The MCP server test is not running \(.+\)\.") as refused:
+            await asking
+        assert refused.value.advice == "/mcp restart test tries again. Nothing was sent."
+    await servers.close()
 
 
 async def test_one_that_was_slow_at_first_and_dies_is_waited_for_as_any_other() -> None:

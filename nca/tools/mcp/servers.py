@@ -18,6 +18,7 @@ from nca.file_history import Recorder
 from nca.humanize import one_line
 from nca.tools.mcp.connection import Connection
 from nca.tools.mcp.requests import Host
+from nca.tools.mcp.results import Listing
 from nca.tools.mcp.tool import McpTool
 from nca.tools.tool import ToolError
 
@@ -77,10 +78,7 @@ class Servers:
         and has failed since is started again. Lists that have changed are read again.
         """
         for one in self.connections:
-            if one.state == "failed" and one.listing.offers:
-                await one.stop()
-                self._notified.discard(one.server.name)
-        self.begin()
+            await self._begin(one)
         renewed = (one.renew() for one in self.connections if one.state == "ready")
         await self._wait(*(self.find(name).settled() for name in self.awaited), *renewed)
         self._notify_states()
@@ -92,6 +90,24 @@ class Servers:
         self._notify_changes(listed)
         self._known = listed
         return tools
+
+    async def _begin(self, one: Connection) -> None:
+        """Start a server that does not run yet, or was ready and has failed since."""
+        if one.state == "failed" and one.listing != Listing():
+            await one.stop()
+            self._notified.discard(one.server.name)
+        one.start()
+
+    async def _ready(self, name: str) -> Connection:
+        """A server that the person asks for something, once it runs. Raises UsageError if it does not."""
+        one = self.find(name)
+        await self._begin(one)
+        await one.settled()
+        if one.state != "ready":
+            restart = f"/mcp restart {name} tries again. " * (one.state == "failed" and not one.needs_login)
+            why = one.why.rstrip(".") or one.state
+            raise UsageError(f"The MCP server {name} is not running ({why}).", advice=f"{restart}Nothing was sent.")
+        return one
 
     @property
     def awaited(self) -> list[str]:
@@ -152,13 +168,11 @@ class Servers:
 
         Raises UsageError.
         """
-        one = self.find(server)
-        one.start()
-        await one.settled()
+        one = await self._ready(server)
         await one.renew()
         known = {prompt.name: prompt for prompt in one.listing.prompts}
         if name not in known:
-            listed = ", ".join(known) or one.reason or "none"
+            listed = ", ".join(known) or "none"
             raise UsageError(f"{server} has no prompt {one_line(name, 60)!r}.", advice=f"Valid: {listed}.")
         wanted = known[name].arguments or []
         given = words.split(None, len(wanted) - 1) if wanted else []
@@ -178,9 +192,8 @@ class Servers:
             server, uri = match[1], match[2].rstrip(".,;!?)")
             if server not in self.names or f"{server}:{uri}" in found:
                 continue
+            one = await self._ready(server)
             try:
-                one = self.find(server)
-                await one.settled()
                 found[f"{server}:{uri}"] = await one.resource(uri)
             except ToolError as error:
                 raise UsageError(f"@{server}:{uri}: {error}", advice="Nothing was sent.") from error
