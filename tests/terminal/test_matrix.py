@@ -26,6 +26,7 @@ def few() -> Iterator[Spot]:
     yield Spot("", "none", True, "C.UTF-8", (24, 80))
     yield Spot("xterm-256color", "in", False, "C.UTF-8", (24, 80))
     yield Spot("screen", "out", False, "ascii", (2, 5))
+    yield Spot("bogus", "in", False, "C", (1, 1))
     yield Spot("", "both", False, "ascii", (24, 80))
 
 

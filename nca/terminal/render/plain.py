@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from nca.agent.context_notices import Exchange
     from nca.config.schema import TerminalSettings
 
+LEAST_COLUMNS = 20
+"""A narrower terminal breaks the lines itself: a panel would have a letter a line there."""
 SIGN_OF_LIFE_SECONDS = 15.0
 """How often a person at a terminal, who may not see it, is told that work continues."""
 
@@ -250,4 +252,4 @@ class PlainDraw:
 
 
 def _columns() -> int:
-    return shutil.get_terminal_size().columns
+    return max(LEAST_COLUMNS, shutil.get_terminal_size().columns)
