@@ -4,7 +4,7 @@ Three kinds of text are replaced:
 
 - the exact values of known keys, also base64- and percent-encoded (`nca.models.providers` collects them)
 - strings in the documented key formats of well-known services, each with a fixed prefix
-- random-looking values assigned to a name such as `password`, and passwords in URLs
+- random-looking values assigned to a name such as `token` or `password`, and passwords in URLs
 
 Prose, hashes and code stay as they are.
 """
@@ -51,11 +51,17 @@ _PRIVATE_KEY = re.compile(r"-----BEGIN ([A-Z ]*PRIVATE KEY)-----.*?(?:-----END \
 
 
 _ASSIGNED = re.compile(
-    r"""((?:api_?key|secret|token|passw(?:or)?d|passwd|credential|auth|bearer|basic|access_?key|private_?key)"""
+    r"""((?:api_?key|secret|token|passw(?:or)?d|credential|auth|bearer|basic|access_?key|private_?key)"""
     r"""[\w-]{0,40}["']?(?:[ \t]*(?:=>|[:=])[ \t]*|[ \t]+)["']?(?:(?:bearer|basic|token)[ \t]+)?)"""
     r"""([A-Za-z0-9+/_=.~-]{16,512})(?![A-Za-z0-9(\[])""",
     re.IGNORECASE,
 )
+_PASSWORD = re.compile(
+    r"""(pass(?:(?:w(?:or)?d|phrase)["']?(?:[ \t]*(?:=>|[:=])[ \t]*|[ \t]+)|["']?=)["']?)"""
+    r"""((?!\$)[^\s"'`,;&(){}\[\]<>\\]{8,512}+)(?![(\[])""",
+    re.IGNORECASE,
+)
+"""Behind a name that ends in the word, or `PASS=`, a shorter value is one too, and of any characters."""
 _ASSIGNED_WORDS = ("key", "secret", "token", "passw", "credential", "auth", "bearer", "basic")
 _IN_ADDRESS = re.compile(
     r"(://[^\s/:@\"'<>]{0,80}:)(?!(?:pass|passwd|password|pwd|secret)@)([^\s/@\"'<>$%{*]{4,200})(?=@)"
@@ -114,6 +120,8 @@ class Redactor:
         text = _SHAPE.sub(REDACTED, text) if any(mark in text for mark in _MARKS) else text
         text = _IN_ADDRESS.sub(rf"\1{REDACTED}", text) if "://" in text else text
         lowered = text.lower()
+        if "pass" in lowered:
+            text = _PASSWORD.sub(_assigned, text)
         if not any(word in lowered for word in _ASSIGNED_WORDS):
             return text
         return _ASSIGNED.sub(_assigned, _AWS_SECRET.sub(rf"\1{REDACTED}", text))

@@ -88,6 +88,31 @@ def test_an_assigned_value_is_taken_out_where_it_looks_random() -> None:
 
 
 @pytest.mark.parametrize(
+    "name", ["PASSWORD=", "DB_PASS=", 'password: "', '"passwd": "', "--password ", "passphrase = "]
+)
+@pytest.mark.parametrize("value", ["Zx9kQ2vLm8Rt4", "kT8#vP2!mQ9x", "a1-b2-c3"])
+def test_a_password_is_shorter_than_a_key_and_of_any_characters(name: str, value: str) -> None:
+    assert Redactor().text(f"{name}{value}\n") == f"{name}[redacted]\n"
+    assert Redactor().text(f'{name}{value}", b') == f'{name}[redacted]", b'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "password_encryption = scram-sha-256",
+        "password = a1-b2-c",
+        "password = get_2_or_3_of(4)",
+        "PASSWORD=$DB_1_PW_2_3",
+        "--- PASS: Test1a2b3c4d (0.00s)",
+        "the password is Summer2024!",
+        "pass 1a2b3c4d5",
+    ],
+)
+def test_what_only_stands_near_the_word_password_stays(text: str) -> None:
+    assert Redactor().text(text) == text
+
+
+@pytest.mark.parametrize(
     "value",
     ["aBcDeFgHiJkLmNoPqRsTuV", "aBcDeFgHiJkLmNoPqRsTu12", "1234567890-1234567", "20261121release0candidate"],
     ids=["no digits", "two digits", "one character that is no digit", "few changes"],
