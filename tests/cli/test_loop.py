@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -15,6 +16,7 @@ import pytest
 from nca.messages import Message
 from nca.sessions import Store
 from nca.testing.provider import Provider
+from nca.testing.scripted import Answer, in_order
 from tests.cli.command import environment, keys, nca
 from tests.terminal.tty import ROOT, Tty
 from tests.testing.forked_tty import ForkedTty
@@ -450,3 +452,26 @@ def test_a_remembered_model_that_is_of_no_use_now_is_passed_over(provider: Provi
     tty.sees("(set by /model here on ")
     assert "cannot be used now: No API key for" in tty.text()
     assert leave(tty) == 0
+
+
+def test_a_killed_chat_says_which_files_went_back_once_it_goes_on(
+    start: Callable[..., Tty], provider: Provider, tmp_path: Path
+) -> None:
+    """The note waited in memory for the next message."""
+    wrote = Answer(tool_calls=[("write_file", {"path": "z.txt", "content": "one\n"})])
+    provider.script = in_order(wrote, "Written.", "Fine.")
+    tty = start("loop", "--model", "openai/test-model", NCA_AGENT__PERMISSION="accept-edits")
+    tty.line("Write it")
+    tty.sees("Written.")
+    tty.settle()
+    tty.line("/rewind 1 files")
+    tty.sees("Files: 1 deleted (z.txt)")
+    assert not (tmp_path / "project/z.txt").exists()
+    tty.process.kill(signal.SIGKILL)
+    tty.ends()
+    tty = start("loop", "--continue", "--model", "openai/test-model", until="›")
+    tty.line("Go on")
+    tty.sees("Fine.")
+    assert "not as you left them: z.txt (deleted)" in str(provider.requests[-1]["messages"][-1])
+    assert leave(tty) == 0
+    assert "not kept" not in tty.text()
