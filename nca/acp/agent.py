@@ -31,11 +31,11 @@ from nca.tools.tool import Editor
 if TYPE_CHECKING:
     from nca.agent.conversation import Conversation
     from nca.config.servers import McpServer
-    from nca.events import Listener
+    from nca.events import Event, Listener
     from nca.sessions.store import Store
 
     Open = Callable[
-        [Path, str | None, Sequence[McpServer], Listener, EditorPerson, Editor],
+        [Store, Path, str | None, Sequence[McpServer], Listener, EditorPerson, Editor],
         Awaitable[tuple[Conversation, Sequence[str]]],
     ]
     """Opens a conversation in a folder, new or of a stored session; and names that the choice of its model came across.
@@ -49,15 +49,29 @@ Servers = Sequence[schema.HttpMcpServer | schema.SseMcpServer | schema.AcpMcpSer
 class NcaAgent:
     """Serves one client."""
 
-    def __init__(self, store: Store, open_conversation: Open, stdio: Stdio) -> None:
-        self._store, self._open_conversation, self._stdio = store, open_conversation, stdio
+    store: Store
+
+    def __init__(self, open_conversation: Open, stdio: Stdio) -> None:
+        self._open_conversation, self._stdio = open_conversation, stdio
         self._client: Client | None = None
         self._offers = schema.ClientCapabilities()
         self._sessions: dict[str, EditorSession] = {}
         self._opening = asyncio.Lock()
+        self._untold: list[Event] = []
 
     def on_connect(self, conn: Client) -> None:
         self._client = conn
+
+    def tell(self, event: Event) -> None:
+        """Tell what concerns every session, such as a lost connection of the store; without one, the first to come.
+
+        May be called in any thread.
+        """
+        sessions = tuple(self._sessions.values())
+        for session in sessions:
+            session.tell(event)
+        if not sessions:
+            self._untold.append(event)
 
     def cancel_all(self) -> None:
         """The client has gone: interrupt every prompt."""
@@ -123,7 +137,7 @@ class NcaAgent:
     async def fork_session(
         self, cwd: str, session_id: str, mcp_servers: Servers | None = None, **_: Any
     ) -> schema.ForkSessionResponse:
-        copy = self._store.fork(self._stored(session_id))
+        copy = self.store.fork(self._stored(session_id))
         session, new_id = await self._open(cwd, copy.id, mcp_servers)
         return schema.ForkSessionResponse(session_id=new_id, **_state(session))
 
@@ -141,7 +155,7 @@ class NcaAgent:
             if (session := self._sessions.pop(session_id, None)) is not None:
                 await session.close()
             with suppress(SessionNotFound):
-                self._store.delete(self._stored(session_id))
+                self.store.delete(self._stored(session_id))
         return schema.DeleteSessionResponse()
 
     async def ext_method(self, method: str, params: dict[str, Any]) -> schema.DeleteSessionResponse:
@@ -157,7 +171,7 @@ class NcaAgent:
         """Sessions with messages, the last used first. A cursor is the number of those before a page."""
         infos = [
             info
-            for info in self._store.list(limit=None)
+            for info in self.store.list(limit=None)
             if info.messages and info.directory.startswith("/") and (cwd is None or info.directory == cwd)
         ]
         if cursor is not None and cursor not in map(str, range(_PAGE, len(infos), _PAGE)):
@@ -210,7 +224,7 @@ class NcaAgent:
 
     def _stored(self, session_id: str) -> str:
         """A stored session's id; no beginning of one and no name is taken. Raises SessionNotFound."""
-        if self._store.find(session_id).id != session_id:
+        if self.store.find(session_id).id != session_id:
             raise SessionNotFound(f"There is no session {one_line(session_id, 40)}")
         return session_id
 
@@ -234,7 +248,7 @@ class NcaAgent:
                 self._client, outlet, updates.ids, self._offers.elicitation or schema.ElicitationCapabilities()
             )
             editor = self._editor(self._client, outlet, updates)
-            opened = self._open_conversation(directory, stored, servers, updates.on_event, person, editor)
+            opened = self._open_conversation(self.store, directory, stored, servers, updates.on_event, person, editor)
             conversation, models = await opened
             outlet.session_id = conversation.session.info.id
             commands = EditorCommands(conversation, person, models)
@@ -243,6 +257,8 @@ class NcaAgent:
         if replays:
             outlet.open()
             await replay(conversation, outlet, updates.ids)
+        while self._untold:
+            session.tell(self._untold.pop(0))
         updates.follow(conversation)
         await session.offer_commands()
         if not replays:
@@ -269,11 +285,16 @@ def _state(session: EditorSession) -> dict[str, Any]:
 _LINE_CHARS = 600
 
 
-async def serve(store: Store, open_conversation: Open, streams: tuple[int, int]) -> int:
-    """The exit code. `streams`: see `private_streams`."""
+async def serve(open_store: Callable[[Listener], Store], open_conversation: Open, streams: tuple[int, int]) -> int:
+    """The exit code. `streams`: see `private_streams`. Raises what opening the store raises."""
     _log_in_lines()
     stdio = Stdio(*streams)
-    agent = NcaAgent(store, open_conversation, stdio)
+    agent = NcaAgent(open_conversation, stdio)
+    with open_store(agent.tell) as agent.store:
+        return await _serve(agent, stdio)
+
+
+async def _serve(agent: NcaAgent, stdio: Stdio) -> int:
     stdio.on_end = agent.cancel_all
     ended_by: list[int] = []
 
@@ -304,6 +325,6 @@ def _log_in_lines() -> None:
     """The SDK logs what goes wrong; a client shows standard error to the person."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_OneLine())
+    handler.setLevel(logging.ERROR)
     root = logging.getLogger()
     root.handlers[:] = [handler]
-    root.setLevel(logging.ERROR)

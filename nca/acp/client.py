@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 from uuid import uuid4
 
-from acp import Client, RequestError, schema
+from acp import Client, RequestError, helpers, schema
 from pydantic import AnyHttpUrl, ValidationError
 
-from nca.acp.tool_calls import CallIds, Content, Outlet, asked_content, kind_of
+from nca.acp.tool_calls import CallIds, Content, Outlet, asked_content, kind_of, words
 from nca.agent.approvals import Answer
 from nca.events import ApprovalAsked
+from nca.terminal.panels.session_loader import KeyChoice
 from nca.terminal.reader import Reader
 from nca.terminal.render.calls import ApprovalPanel
 from nca.terminal.render.sanitize import one_line
@@ -38,7 +39,7 @@ _RULE_CHARS = 160
 
 
 class EditorPerson(Reader):
-    """Asks for approvals, and what MCP servers ask; nothing else can be asked of the person.
+    """Asks for approvals, what MCP servers ask, and what commands let the person choose.
 
     outlet  has the session's id for the client
     ids     of the calls, for the client
@@ -46,10 +47,13 @@ class EditorPerson(Reader):
     """
 
     is_interactive = False
-    can_choose = False
+    can_choose = True
+    can_type = False
 
     def __init__(self, client: Client, outlet: Outlet, ids: CallIds, offers: schema.ElicitationCapabilities) -> None:
         self._client, self._outlet, self._ids, self._offers = client, outlet, ids, offers
+        self.take_shown: Callable[[], str] = str
+        """Gives what a command has shown until now, which the person reads before its question."""
 
     async def ask(self, asked: ApprovalAsked) -> Answer:
         """Once, for this session, or no. A cancelled request interrupts the turn.
@@ -76,6 +80,28 @@ class EditorPerson(Reader):
             return Answer("once")
         is_offered = any(option.option_id == _SESSION for option in options)
         return Answer("session" if chosen == _SESSION and is_offered else "deny")
+
+    async def choose(self, question: str, keys: Sequence[KeyChoice]) -> str:
+        """Asked as a call that needs permission. "" if the person cancels, or the client cannot ask."""
+        self._outlet.say(self.take_shown())
+        call_id = self._ids.begin("question")
+        title, session = one_line(question, _RULE_CHARS), self._outlet.session_id
+        self._outlet.send(
+            helpers.start_tool_call(call_id, title, kind="other", status="pending", content=[words(question)])
+        )
+        options = [schema.PermissionOption(option_id=key, name=about, kind="allow_once") for key, about in keys]
+        options.append(schema.PermissionOption(option_id=_DENY, name="cancel", kind="reject_once"))
+        chosen = ""
+        try:
+            call = schema.ToolCallUpdate(tool_call_id=call_id, title=title, status="pending", content=[words(question)])
+            asking = self._client.request_permission(session_id=session, tool_call=call, options=options)
+            answer = await _answered(asking)
+            if answer is not None and isinstance(answer.outcome, schema.AllowedOutcome):
+                chosen = answer.outcome.option_id if answer.outcome.option_id in dict(keys) else ""
+        finally:
+            status: schema.ToolCallStatus = "completed" if chosen else "failed"
+            self._outlet.send(helpers.update_tool_call(call_id, status=status))
+        return chosen
 
     async def fill_form(self, question: str, fields: Sequence[Field]) -> Filled | None:
         """All fields at once. Values that are not valid are asked again. None if the client cannot ask."""

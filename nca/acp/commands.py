@@ -53,6 +53,7 @@ class EditorCommands:
         self.output = PlainDraw(self._said, self._said, {**os.environ, "COLUMNS": _COLUMNS})
         self.sessions = SessionSwitcher(conversation, self.output, person, self.put_in_prompt)
         self.preview: Preview | None = None
+        person.take_shown = self._take_shown
 
     @property
     def can_walk(self) -> bool:
@@ -74,9 +75,13 @@ class EditorCommands:
         try:
             await command.call(self, argument)
         finally:
-            said = self._said.getvalue().rstrip("\n")
-            self._said.seek(0)
-            self._said.truncate()
+            shown = self._take_shown()
+        return shown
+
+    def _take_shown(self) -> str:
+        said = self._said.getvalue().rstrip("\n")
+        self._said.seek(0)
+        self._said.truncate()
         return fenced(said, "text") if "\n" in said else said
 
     async def prompts(self) -> dict[str, PromptCommand]:

@@ -25,6 +25,7 @@ from nca.words import Words, part_of, stripped, text_of, words
 
 if TYPE_CHECKING:
     from nca.agent.conversation import Conversation
+    from nca.events import Event
     from nca.tools.tool import EditorFiles
 
 _STOPS: dict[str, schema.StopReason] = {
@@ -73,6 +74,10 @@ class EditorSession:
             return "cancelled"
         finally:
             self._task = None
+
+    def tell(self, event: Event) -> None:
+        """Tell the client of something that does not come from the conversation. May be called in any thread."""
+        self._updates.on_event(event)
 
     def cancel(self) -> None:
         """Interrupt what the prompt is doing, if anything."""

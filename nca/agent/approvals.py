@@ -82,10 +82,15 @@ def _no_answer(given: str) -> UsageError:
 class Person:
     """The person who uses the conversation. The base class is nobody: nothing is approved and nothing typed.
 
-    can_choose  whether `choose` and `type_answer` can ask
+    can_choose  whether `choose` can ask
+    can_type    whether `type_answer` can ask, and nca may open a page
     """
 
     can_choose = False
+
+    @property
+    def can_type(self) -> bool:
+        return self.can_choose
 
     async def ask(self, asked: ApprovalAsked) -> Answer:
         """Approve or deny a call. One question at a time; if cancelled, the turn is interrupted.

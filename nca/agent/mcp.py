@@ -129,7 +129,7 @@ class ServerRequests:
     async def _refused(self, server: str, message: str, question: str, yes: str) -> Filled | None:
         """None if the person continues. If nobody can be asked, it is declined, and a line says so."""
         person = self.approvals.person
-        if not person.can_choose:
+        if not person.can_type:
             self.emit(Notice(f"The MCP server {server} asked: {_shown(message)} Nobody can answer here: declined."))
             return Filled("decline")
         word = await person.choose(question, (("y", yes), ("n", "decline")))

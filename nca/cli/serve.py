@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from nca.acp.client import EditorPerson
     from nca.agent.conversation import Conversation
     from nca.config.servers import McpServer
-    from nca.events import Event, Listener
+    from nca.events import Listener
     from nca.serve.service import Options
     from nca.sessions.store import Store
     from nca.tools.tool import Editor
@@ -140,6 +140,7 @@ def acp(
 ) -> int:
     """Work in an editor: the Agent Client Protocol on standard input and output. The editor starts this."""
     import asyncio
+    from functools import partial
 
     try:
         import acp as _sdk  # noqa: F401
@@ -158,23 +159,19 @@ def acp(
         said = "An editor starts this (command nca, argument acp); nca loop opens the chat here. Ctrl-D ends."
         print(f"nca acp: {said}", file=sys.stderr)
     streams = private_streams()
-    notices: list[Event] = []
-    with open_store(loaded, notices.append, is_new=True) as store:
-        opener = _Opener(store, given, config, trust=trust, notices=notices)
-        return asyncio.run(serve(store, opener.open, streams))
+    opener = _Opener(given, config, trust=trust)
+    return asyncio.run(serve(partial(open_store, loaded, is_new=True), opener.open, streams))
 
 
 class _Opener:
-    """Opens conversations with the settings of their folders. The first of them hears what opening the store said."""
+    """Opens conversations with the settings of their folders."""
 
-    def __init__(
-        self, store: Store, given: Mapping[str, Any], config: Path | None, *, trust: bool, notices: list[Event]
-    ) -> None:
-        self._store, self._given, self._config, self._trust = store, given, config, trust
-        self._notices = notices
+    def __init__(self, given: Mapping[str, Any], config: Path | None, *, trust: bool) -> None:
+        self._given, self._config, self._trust = given, config, trust
 
     async def open(
         self,
+        store: Store,
         directory: Path,
         session: str | None,
         servers: Sequence[McpServer],
@@ -192,10 +189,8 @@ class _Opener:
             both = merged(loaded.settings.mcp.servers, tuple(servers))
             loaded = loaded.with_value("mcp.servers", both, "the editor")
         choice = await asyncio.to_thread(choose_model, loaded)
-        earlier = SessionToOpen(self._store.find(session) if session else None)
+        earlier = SessionToOpen(store.find(session) if session else None)
         conversation, choice = await open_chat_conversation(
-            loaded, choice, self._store, listener, earlier, person, directory=directory, editor=editor
+            loaded, choice, store, listener, earlier, person, directory=directory, editor=editor
         )
-        while self._notices:
-            listener(self._notices.pop(0))
         return conversation, (choice.model, *choice.alternatives)

@@ -185,20 +185,22 @@ async def delete(agent: Any, **params: str) -> Any:
     return await agent._conn.send_request(acp.AGENT_METHODS["session_delete"], params)
 
 
-def program(url: str, home: Path, *arguments: str, is_forked: bool = True) -> tuple[list[str], dict[str, str]]:
+def program(
+    url: str, home: Path, *arguments: str, is_forked: bool = True, store: str = ""
+) -> tuple[list[str], dict[str, str]]:
     """The command line and the environment of `nca acp` against a provider."""
     nca = standing("nca") if is_forked else [sys.executable, "-m", "nca"]
     words = [*nca, "acp", "-m", "openai/test-model", *arguments]
     env = environment(home) | {"OPENAI_API_KEY": "k", "OPENAI_API_BASE": url, "PYTHONPATH": str(ROOT)}
     env["NCA_MODEL__CONTEXT_WINDOW"] = "128000"
     # A server of a test is Python, which on a busy machine needs longer to start than a person would wait.
-    return words, env | {"NCA_MCP__WAIT_SECONDS": "120"}
+    return words, env | {"NCA_MCP__WAIT_SECONDS": "120", "NCA_SESSION__STORE": store}
 
 
 @asynccontextmanager
-async def connected(editor: Editor, url: str, home: Path, *arguments: str) -> AsyncIterator[Any]:
+async def connected(editor: Editor, url: str, home: Path, *arguments: str, store: str = "") -> AsyncIterator[Any]:
     """A running `nca acp`."""
-    words, env = program(url, home, *arguments)
+    words, env = program(url, home, *arguments, store=store)
     async with acp.spawn_agent_process(
         editor,  # type: ignore[arg-type]
         *words,

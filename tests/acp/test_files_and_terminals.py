@@ -152,6 +152,33 @@ async def test_a_command_runs_in_the_editors_terminal_without_its_keys(open_desk
     assert not (desk.work / "sub" / "made").exists(), "the record sees what such a command changes"
 
 
+async def test_what_nca_cannot_know_is_asked_before_files_go_back(open_desk: Desk) -> None:
+    desk, made = open_desk, open_desk.work / "gen.py"
+    command = "python3 -c \"open('ge' + 'n.py', 'w').close()\""
+    desk.provider.script = in_order(call("shell", command=command), "Done.")
+    session = await desk.session()
+    await desk.ask(session, "Generate it.")
+    answers = ["k", None, "d"]
+
+    async def decide(*_: object) -> str | None:
+        return answers.pop(0)
+
+    desk.editor.decide, desk.editor.asked = decide, []
+    told = len(desk.editor.text(session))
+    await desk.ask(session, "/rewind 1 files")
+    assert "Not all files are as they were before “Generate it.”. Files: 1 left" in desk.editor.text(session)[told:]
+    told = len(desk.editor.text(session))
+    await desk.ask(session, "/undo")
+    said = desk.editor.text(session)[told:]
+    assert said.index("perhaps your own: gen.py.") < said.index("Nothing was changed.")
+    assert made.exists()
+    await desk.ask(session, "/undo")
+    assert not made.exists()
+    for asked, options in desk.editor.asked:
+        assert "nca cannot tell who made them: gen.py." in str(asked.content)
+        assert [(one.option_id, one.name) for one in options] == [("d", "delete"), ("k", "keep"), ("deny", "cancel")]
+
+
 async def test_a_command_that_only_reads_or_runs_in_the_background_needs_no_terminal(open_desk: Desk) -> None:
     desk = open_desk
     background = call("shell", command="echo from-the-job", background=True)

@@ -70,8 +70,9 @@ def test_an_offer_for_an_mcp_tool_says_that_it_covers_all_arguments() -> None:
     assert name == "Allow for this session: mcp__db__query with all arguments (db)"
 
 
-def test_nobody_types_ahead_and_no_question_but_approvals_is_asked() -> None:
+def test_the_person_chooses_and_types_nothing() -> None:
     person = answering(None)
-    assert (person.is_interactive, person.can_choose, person.can_walk, tuple(person.typed_ahead())) == (
+    assert person.can_choose
+    assert (person.is_interactive, person.can_type, person.can_walk, tuple(person.typed_ahead())) == (
         *(False, False, False, ()),
     )

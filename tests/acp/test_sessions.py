@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,12 @@ import pytest
 from nca.config.paths import data_dir
 from nca.errors import SessionNotFound
 from nca.sessions.store import Store
+from nca.testing.provider import Provider
 from nca.testing.scripted import Answer, in_order, prose
-from tests.acp.client import delete
+from tests.acp.client import Editor, connected, delete
 from tests.acp.conftest import Desk, initialize
 from tests.cli.command import environment
+from tests.postgres import Cluster
 from tests.testing.forks import standing
 from tests.tools.test_mcp import ROOT
 
@@ -298,6 +301,25 @@ async def test_servers_of_the_editor_are_used(desk: Desk) -> None:
     wrong = acp.schema.SseMcpServer(type="sse", name="old", url="http://127.0.0.1:9/sse", headers=[])
     with pytest.raises(acp.RequestError, match="MCP server 'old'"):
         await desk.agent.new_session(cwd=str(desk.work), mcp_servers=[wrong])
+
+
+async def test_a_lost_connection_of_the_store_is_told(
+    provider: Provider, cluster: Cluster, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    editor = Editor()
+    async with connected(editor, provider.url, tmp_path, store=cluster.new_database()) as agent:
+        desk = Desk(editor, agent, provider, tmp_path, tmp_path)
+        await initialize(desk)
+        session = await desk.session()
+        provider.script = prose
+        await desk.ask(session, "One.")
+        cluster.halt()
+        asking = asyncio.create_task(desk.ask(session, "Two."))
+        await editor.until(lambda: " is lost. Trying again for " in editor.text(session))
+        cluster.start()
+        assert await asking == "end_turn"
+        assert " again." in editor.text(session).split("Trying again for ")[1]
+    assert "psycopg" not in capfd.readouterr().err
 
 
 async def test_a_setting_that_is_wrong_is_named(desk: Desk) -> None:

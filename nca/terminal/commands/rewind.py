@@ -94,7 +94,9 @@ async def go_back(app: App, point: Point, what: str = "") -> None:
         return
     chosen = choice
     outcome = await restoring(app, lambda watch: rewinds.go_back(point, plan, cast(What, what), chosen, watch))
-    said = "The files are as they were" if what == "files" else "Went back to"
+    stay = outcome.left or outcome.blocked or outcome.not_stored
+    files = "Not all files are as they were" if stay else "The files are as they were"
+    said = files if what == "files" else "Went back to"
     then = "Your next message tells the model; until then /redo goes forward again." if what == "files" else FORWARD
     say_done(app, f"{said} {_where(point)}", outcome, plan if what != "chat" else None, then)
     if what != "chat":
@@ -266,7 +268,7 @@ async def agreed(app: App, plan: RewindPlan, *, is_shown: bool = False) -> Choic
     is_shown  the person has seen the files
     """
     asks = plan.left or any(one.is_unnamed for one in plan.deleted) or (plan.touches_files and _running(app))
-    for line in going_lines(plan) if asks and not is_shown else ():
+    for line in going_lines(plan) if asks and not is_shown and app.reader.can_choose else ():
         app.output.notice(line)
     choice = await _asked(app, plan)
     if choice is None:
