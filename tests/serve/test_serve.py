@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -20,6 +21,7 @@ import pytest
 import nca
 from tests.library.test_context_view import WINDOW, talk
 from tests.postgres import Cluster
+from tests.terminal.tty import ROOT
 from tests.testing.forks import forked, standing
 
 TOKENS = {"ada": "a-token-of-ada-0123", "bob": "a-token-of-bob-0123"}
@@ -405,3 +407,26 @@ def test_that_a_damaged_store_was_set_aside_is_said(tmp_path: Path) -> None:
     ran = forked("serve", "--store", str(views), "--host", "256.0.0.1", "--tokens", str(tmp_path / "t"), home=tmp_path)
     [aside] = tmp_path.glob("*.corrupt-*")
     assert ran.stderr.count(aside.name) == 1
+
+
+def test_the_image_is_built_from_the_programs_own_files(tmp_path: Path) -> None:
+    lines = [
+        line.split()[1:-1]
+        for line in (ROOT / "deploy" / "Containerfile").read_text().splitlines()
+        if line[:5] == "COPY "
+    ]
+    copied = {name for names in lines for name in names}
+    allowed = (ROOT / ".dockerignore").read_text().splitlines()
+    assert {line[1:] for line in allowed if line.startswith("!")} == copied
+    assert allowed[1] == "*"
+    for name in copied:
+        source = ROOT / name
+        if source.is_dir():
+            shutil.copytree(source, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(source, tmp_path / name)
+    build = "from hatchling.build import build_wheel; build_wheel('.')"
+    subprocess.run([sys.executable, "-c", build], cwd=tmp_path, check=True, capture_output=True)
+    assert list(tmp_path.glob("nca-*.whl"))
+    ignored = subprocess.run(["git", "check-ignore", "-q", "deploy/tokens"], cwd=ROOT, check=False)
+    assert ignored.returncode == 0 or not (ROOT / ".git").exists()

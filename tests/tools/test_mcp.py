@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import os
 import re
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -236,7 +239,7 @@ async def test_one_that_floods_is_ended(tool: str, arguments: dict[str, int], re
         (a_server(how="dying"), "it ended with exit code 1"),
         (a_server(how="silent", timeout_seconds=0.5), "it did not start within 0.5 seconds"),
         (McpServer(name="none", command="there-is-no-such-program"), "No such file or directory"),
-        (McpServer(name="deaf", url="http://127.0.0.1:9/mcp"), "onnect"),
+        (McpServer(name="deaf", url="http://127.0.0.1:9/mcp"), "http://127.0.0.1:9: All connection attempts failed"),
         (McpServer(name="keyless", url="http://127.0.0.1:9/mcp", token_variable="NO_SUCH"), "NO_SUCH is not set"),
     ],
 )
@@ -350,6 +353,42 @@ async def test_streamable_http(address: str) -> None:
         with pytest.raises(ToolError, match="the MCP server web: "):
             await web.call("big", {"megabytes": (MAX_MESSAGE_BYTES >> 20) + 1})
         assert (await web.call("echo", {"text": "still"})).text == "echo: still"
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "body", "reason"),
+    [
+        (403, "text/plain", "Ada may not.\n", "HTTP 403: Ada may not."),
+        (404, "text/plain", "", "HTTP 404: Not Found"),
+        (429, "application/json", '{"error": "too many"}', 'HTTP 429: {"error": "too many"}'),
+        (500, "application/json", '{"jsonrpc":"2.0","id":null,"error":{"code":-1,"message":"My own."}}', "My own."),
+        (503, "text/html", "<p>" + 999 * "Later. ", "HTTP 503: <p>Later. Later. "),
+    ],
+)
+async def test_an_error_of_http_has_its_status_and_what_the_server_says(
+    status: int, kind: str, body: str, reason: str
+) -> None:
+    class Refusing(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["content-length"]))
+            packed = gzip.compress(body.encode())
+            self.send_response(status)
+            self.send_header("content-type", kind)
+            self.send_header("content-encoding", "gzip")
+            self.send_header("content-length", str(len(packed)))
+            self.end_headers()
+            self.wfile.write(packed)
+
+        def log_message(self, format: str, *args: object) -> None:
+            return
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Refusing) as serving:
+        threading.Thread(target=serving.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{serving.server_port}/mcp"
+        async with connected(McpServer(name="web", url=url, timeout_seconds=30)) as failed:
+            assert failed.state == "failed"
+            assert failed.reason.startswith(reason)
+        serving.shutdown()
 
 
 async def test_a_message_waits_for_servers_once_and_hears_of_those_that_fail() -> None:

@@ -22,7 +22,15 @@ from nca.redact import Redactor
 from nca.tools.mcp import results
 from nca.tools.mcp.oauth import Logins, stored_login
 from nca.tools.mcp.requests import Host, Requests
-from nca.tools.mcp.transports import REASON_CHARS, ServerProcess, connect_web, expanded, load_sdk, one_reason
+from nca.tools.mcp.transports import (
+    REASON_CHARS,
+    UNAUTHORIZED,
+    ServerProcess,
+    connect_web,
+    expanded,
+    load_sdk,
+    one_reason,
+)
 from nca.tools.programs import command_environment
 from nca.tools.tool import ToolError, ToolOutcome, progress_listener
 
@@ -35,8 +43,6 @@ _STOP_SECONDS = 3.0
 _RENEW_PAUSE_SECONDS = 1.0
 """Pause between two reads of the lists, for a server that reports changes all the time."""
 _ERROR_LINES = 5
-UNAUTHORIZED = 401
-"""The HTTP status of a server that wants a login."""
 
 
 class Connection:

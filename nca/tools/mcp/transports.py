@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import logging
 import os
 import re
@@ -16,6 +17,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from http.client import responses
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +43,10 @@ STDERR_BYTES = 8_192
 CLOSE_SECONDS = 0.5
 """How long a server has to exit after its input was closed, and again after SIGTERM."""
 REASON_CHARS = 200
+UNAUTHORIZED = 401
+"""The HTTP status of a server that wants a login."""
+_NOT_FOUND = 404
+"""In a session it means that the session is over, which the SDK says."""
 _PAUSE_SECONDS = 0.005
 _READ_BYTES = 65_536
 
@@ -230,11 +236,29 @@ async def connect_web(
         async def aclose(self) -> None:
             await self._inner.aclose()
 
+    class Explained(httpx2.AsyncByteStream):
+        """The body of an answer with an error's status, as an error of the protocol: the SDK reads no other."""
+
+        def __init__(self, response: Any) -> None:
+            self._response = httpx2.Response(
+                response.status_code, headers=response.headers, stream=response.stream, request=response.request
+            )
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            yield _as_error(self._response.status_code, await self._response.aread())
+
+        async def aclose(self) -> None:
+            await self._response.aclose()
+
     async def bound(response: Any) -> None:
         if response.request.url == url:
             on_answer(response.status_code)
         if not response.headers.get("content-type", "").startswith("text/event-stream"):
             response.stream = Bounded(response.stream)
+        is_session = response.status_code == _NOT_FOUND and "mcp-session-id" in response.request.headers
+        if response.status_code > UNAUTHORIZED and response.request.method == "POST" and not is_session:
+            response.stream = Explained(response)
+            response.headers = httpx2.Headers({"content-type": "application/json"} | _kept(response.headers))
 
     timeout = httpx2.Timeout(timeout_seconds, read=None)
     async with (
@@ -244,6 +268,24 @@ async def connect_web(
         streamable_http_client(url, http_client=client, max_sse_event_size=MAX_MESSAGE_BYTES) as streams,
     ):
         yield streams
+
+
+def _kept(headers: Mapping[str, str]) -> dict[str, str]:
+    """The headers that do not describe the body."""
+    return {name: value for name, value in headers.items() if not name.lower().startswith("content-")}
+
+
+def _as_error(status: int, body: bytes) -> bytes:
+    """A body as an error of the protocol, if it is none: with the status, and its beginning."""
+    from mcp_types import INTERNAL_ERROR, METHOD_NOT_FOUND, JSONRPCError, jsonrpc_message_adapter
+
+    with contextlib.suppress(ValueError):
+        if isinstance(jsonrpc_message_adapter.validate_json(body, by_name=False), JSONRPCError):
+            return body
+    said = one_line(clean_text(body[: 10 * REASON_CHARS].decode("utf-8", "replace")), REASON_CHARS)
+    code = METHOD_NOT_FOUND if status == _NOT_FOUND else INTERNAL_ERROR
+    error = {"code": code, "message": f"HTTP {status}: {said or responses.get(status, 'no reason')}"}
+    return json.dumps({"jsonrpc": "2.0", "id": None, "error": error}).encode()
 
 
 _VARIABLE = re.compile(r"\$\{([A-Za-z_]\w*)(?::-([^}]*))?\}")
@@ -285,7 +327,12 @@ def load_sdk() -> Any:
 
 
 def one_reason(error: BaseException) -> str:
-    """The first error of a group, in one line."""
+    """The first error of a group, in one line; with the address, if its server cannot be reached."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
-    return one_line(clean_text(reason_of(error)[: 10 * REASON_CHARS]), REASON_CHARS) or type(error).__name__
+    said = one_line(clean_text(reason_of(error)[: 10 * REASON_CHARS]), REASON_CHARS) or type(error).__name__
+    try:
+        url = error.request.url  # type: ignore[attr-defined]
+    except (AttributeError, RuntimeError):  # no error of HTTP, or one without a request
+        return said
+    return f"{url.scheme}://{url.netloc.decode()}: {said}"
