@@ -213,7 +213,7 @@ def _values(fields: Sequence[Field], content: Mapping[str, object]) -> dict[str,
 
 
 READ_SECONDS, WRITE_SECONDS = 10.0, 30.0
-"""A client that takes longer to give a text has nothing to say about it; one that takes longer to write has failed."""
+"""A client that takes longer to give a text gives none, which a line says; one that writes longer has failed."""
 
 
 class ClientFiles:
@@ -222,6 +222,8 @@ class ClientFiles:
     outlet  has the session's id for the client
     offers  which of reading and writing the client can do
     """
+
+    read_seconds = READ_SECONDS
 
     def __init__(self, client: Client, outlet: Outlet, offers: schema.FileSystemCapabilities) -> None:
         self._client, self._outlet, self._offers = client, outlet, offers
@@ -233,10 +235,13 @@ class ClientFiles:
             return None
         asking = self._client.read_text_file(session_id=self._outlet.session_id, path=str(path))
         try:
-            return self._answer(asking, READ_SECONDS).content
-        except (RequestError, ValidationError, ConnectionError, TimeoutError):
-            # Not open there, or not known: the file on the disk counts.
-            return None
+            return self._answer(asking, self.read_seconds).content
+        except TimeoutError:
+            late = f"the editor did not give its text within {self.read_seconds:g} seconds, so the saved file counts."
+            self._outlet.note(one_line(f"{path.name}: {late}"))
+        except (RequestError, ValidationError, ConnectionError):
+            pass  # not open there, or not known: the file on the disk counts
+        return None
 
     def write(self, path: Path, text: str) -> bool:
         if not self._offers.write_text_file:

@@ -127,10 +127,14 @@ def _embedded(block: schema.EmbeddedResourceContentBlock, directory: Path, folde
         return f" `{one_line(name)}`{_lines(resource.uri)} "
     if resource.mime_type in _SUFFIXES:
         return _image(resource.blob, resource.mime_type, folder, prompt)
+    from nca.tools.files.text_file import is_binary
+
     try:
         text = base64.b64decode(resource.blob, validate=True).decode("utf-8")
     except ValueError:
-        raise UsageError(f"{name} is neither text nor an image.", advice="Nothing was sent.") from None
+        text = "\0"
+    if is_binary(text.encode()):
+        raise UsageError(f"{name} is neither text nor an image.", advice="Nothing was sent.")
     prompt.beside.append(Beside(name, clean_text(text), "attached"))
     return f" `{one_line(name)}` "
 

@@ -149,7 +149,7 @@ class EditorSession:
             if command is not None:
                 self._outlet.say(await self._commands.run(command, argument))
             elif (called := (await self._commands.prompts()).get(name)) is None:
-                raise unknown(name)
+                raise unknown(name, otherwise="The editor lists the commands.")
         except UsageError as error:
             # The typed text is not valid: the person reads so in the chat; to the client nothing went wrong.
             self._outlet.say(str(error))
@@ -169,7 +169,7 @@ class EditorSession:
         if finished.reason == "interrupted":
             return "cancelled"
         if finished.error is not None:
-            raise request_error(NcaError(finished.error.message, advice=finished.error.advice))
+            raise request_error(finished.error)
         return _STOPS[finished.reason]
 
     def _tell_changes(self) -> None:

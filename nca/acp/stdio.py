@@ -19,7 +19,8 @@ from typing import Any, ParamSpec, TypeVar
 from acp import RequestError
 from acp.meta import AGENT_METHODS
 
-from nca.errors import NcaError, SessionNotFound, UsageError
+from nca.errors import ModelUnavailable, NcaError, SessionLocked, SessionNotFound, UsageError
+from nca.events import Failure
 from nca.terminal.render.event_lines import ERROR_CHARS, error_line
 from nca.terminal.render.sanitize import one_line
 
@@ -36,15 +37,17 @@ def error_reply(number: str | int | None, code: int, message: str) -> dict[str, 
     return {"jsonrpc": "2.0", "id": number, "error": {"code": code, "message": message}}
 
 
-def request_error(error: NcaError) -> RequestError:
-    """The error as the client gets it: what happened and what to do, in one line."""
-    code = INTERNAL_ERROR
+def request_error(error: NcaError | Failure) -> RequestError:
+    """The error as the client gets it: what happened and what to do, in one line.
+
+    A failed turn is one of the chat, whose commands the person has; any other error may come before there is a chat.
+    """
+    is_mendable = error.exit_code == UsageError.exit_code or isinstance(error, ModelUnavailable | SessionLocked)
+    code = INVALID_PARAMS if is_mendable else INTERNAL_ERROR
     if isinstance(error, SessionNotFound):
         code = RESOURCE_NOT_FOUND
-    elif isinstance(error, UsageError):
-        code = INVALID_PARAMS
-    line = one_line(" ".join(filter(None, error_line(error))), ERROR_CHARS)
-    return RequestError(code, line[:1].upper() + line[1:])
+    said = " ".join(filter(None, error_line(error))) if isinstance(error, Failure) else str(error)
+    return RequestError(code, one_line(said, ERROR_CHARS))
 
 
 def answered(method: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:

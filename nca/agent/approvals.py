@@ -286,7 +286,7 @@ class Approvals:
         answer = await self._answer(asked)
         if answer.choice == "unanswered":
             why = f" {approval.warning}" if is_by_person or is_unclear else ""
-            return refused(f"{refusal(self.mode, needed, 'ask')}{why}", "nobody could be asked")
+            return refused(f"{refusal(self.mode, None if why else needed, 'ask')}{why}", "nobody could be asked")
         is_denied = not answer.allows or (answer.choice != "once" and not subject)
         self._emit(ApprovalGiven(call.id, call.name, "denied" if is_denied else answer.choice, answer.word))  # type: ignore[arg-type]
         if is_denied:

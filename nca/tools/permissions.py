@@ -215,8 +215,9 @@ def _normal(path: str, directory: Path) -> str:
     return os.path.normpath(directory / Path(path).expanduser())
 
 
-def refusal(mode: str, permission: Permission, decision: Decision) -> str:
-    """The result of a call that did not run, for the model."""
+def refusal(mode: str, permission: Permission | None, decision: Decision) -> str:
+    """The result of a call that did not run, for the model. permission: None if it is not why the person is asked."""
     if decision == "deny":
         return f"[not run: the permission mode is {mode}, which only allows reading]"
-    return f"[not run: a tool that may {permission} needs the person's approval, and nobody can give it here]"
+    what = f"a tool that may {permission}" if permission else "this call"
+    return f"[not run: {what} needs the person's approval, and nobody can give it here]"

@@ -41,6 +41,20 @@ async def test_an_editor_that_offers_no_files_writes_none() -> None:
     assert not await asyncio.to_thread(files_of(None).write, Path("a.py"), "text")
 
 
+async def test_an_editor_that_does_not_answer_is_named_beside_the_file() -> None:
+    class Silent:
+        async def read_text_file(self, **_: Any) -> None:
+            await asyncio.Event().wait()
+
+    sent: list[dict[str, Any]] = []
+    outlet = Outlet(sent.append)
+    outlet.open()
+    files = ClientFiles(cast(Client, Silent()), outlet, FileSystemCapabilities(read_text_file=True))
+    files.read_seconds = 0.01
+    assert await asyncio.to_thread(files.read, Path("a.py")) is None
+    assert "a.py: the editor did not give its text within 0.01 seconds" in str(sent)
+
+
 async def test_nobody_is_asked_for_a_file_on_the_thread_that_would_have_to_hear_the_answer() -> None:
     asked: list[str] = []
 

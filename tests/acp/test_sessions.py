@@ -297,6 +297,8 @@ async def test_servers_of_the_editor_are_used(desk: Desk) -> None:
     assert await desk.ask(made.session_id, "Say hi.") == "end_turn"
     assert "echo: hi" in str(desk.provider.requests[-1]["messages"][-1])
     assert desk.editor.of(made.session_id, "tool_call")[-1].kind == "other"
+    with pytest.raises(acp.RequestError, match=r"^my-tools has no prompt 'nope'"):
+        await desk.ask(made.session_id, "/mcp:my-tools:nope")
     await desk.agent.close_session(session_id=made.session_id)
     wrong = acp.schema.SseMcpServer(type="sse", name="old", url="http://127.0.0.1:9/sse", headers=[])
     with pytest.raises(acp.RequestError, match="MCP server 'old'"):
@@ -320,6 +322,25 @@ async def test_a_lost_connection_of_the_store_is_told(
         assert await asking == "end_turn"
         assert " again." in editor.text(session).split("Trying again for ")[1]
     assert "psycopg" not in capfd.readouterr().err
+
+
+async def test_what_the_person_can_mend_is_no_internal_error(desk: Desk) -> None:
+    session = await desk.session()
+    told: Any
+    with Store.open(data_dir(environment(desk.home)) / "sessions.db") as store:
+        taken = store.create(directory=str(desk.work), model="openai/test-model")
+        for asking in (
+            desk.ask(session, " "),
+            desk.agent.load_session(cwd=str(desk.work), session_id=taken.info.id, mcp_servers=[]),
+            desk.ask(session, acp.resource_block(acp.embedded_blob_resource("file:///a.bin", "AAEC"))),
+        ):
+            with pytest.raises(acp.RequestError) as told:
+                await asking
+            assert told.value.code == -32602, told.value
+        taken.close()
+    assert "a.bin is neither text nor an image" in str(told.value)
+    await desk.ask(session, "/nothing-like-it")
+    assert "The editor lists the commands." in desk.editor.text(session)
 
 
 async def test_a_setting_that_is_wrong_is_named(desk: Desk) -> None:

@@ -201,6 +201,16 @@ def test_a_hook_can_have_the_person_asked_even_where_the_mode_allows(room: Room)
     assert "the person said no" in room.results[0]
 
 
+def test_where_nobody_can_answer_the_hook_is_why_and_not_the_tool(room: Room) -> None:
+    (room.path / "a.txt").write_text("secret\n")
+    hooks = [{"event": "PreToolUse", "command": room.script("ask.py", decides("ask"))}]
+    room.person.choice = "unanswered"
+    room.run(hooks, call("read_file", path="a.txt"), "Done.")
+    assert (
+        "[not run: this call needs the person's approval, and nobody can give it here] A hook asks" in room.results[0]
+    )
+
+
 def test_no_rule_answers_a_hook_that_asks_so_none_is_offered(room: Room) -> None:
     hooks = [{"event": "PreToolUse", "command": room.script("ask.py", decides("ask"))}]
     room.person.choice = "always"

@@ -225,16 +225,20 @@ def named(line: str) -> tuple[str, str]:
     return name, "".join(rest)
 
 
-def unknown(name: str, own: Iterable[str] = ()) -> UsageError:
+ALL_SHOWN = "/help shows all commands."
+
+
+def unknown(name: str, own: Iterable[str] = (), otherwise: str = ALL_SHOWN) -> UsageError:
     """The error for a command that does not exist, nor is among the person's `own`."""
-    return UsageError(f"There is no command /{one_line(name, 60)}; nothing was sent.", advice=advice_for(name, own))
+    advice = advice_for(name, own, otherwise)
+    return UsageError(f"There is no command /{one_line(name, 60)}; nothing was sent.", advice=advice)
 
 
 _MOST_NAMED = 4
 
 
-def advice_for(name: str, own: Iterable[str] = ()) -> str:
-    """The suggestion for such a command."""
+def advice_for(name: str, own: Iterable[str] = (), otherwise: str = ALL_SHOWN) -> str:
+    """The suggestion for such a command; `otherwise`, if none is near."""
     if (word := name.lower()) in foreign_names():
         return foreign_names()[word]
     meant = _begun(name, own) if word else ()
@@ -242,9 +246,7 @@ def advice_for(name: str, own: Iterable[str] = ()) -> str:
         near = nearest(word, [*_by_name(), *own])
         meant = [_by_name()[near].name if near in _by_name() else near] if near else ()
     *others, last = (f"/{one_line(one, 60)}" for one in meant) if meant else ("",)
-    return (
-        f"Did you mean {' or '.join(filter(None, (', '.join(others), last)))}?" if last else "/help shows all commands."
-    )
+    return f"Did you mean {' or '.join(filter(None, (', '.join(others), last)))}?" if last else otherwise
 
 
 @cache

@@ -247,7 +247,7 @@ def retry_status(event: events.RetryScheduled, waited_seconds: float) -> str:
     return f"{again} ({which}): {one_line(event.reason, ERROR_CHARS).rstrip('.')}"
 
 
-def error_line(error: NcaError | events.ErrorRaised) -> tuple[str, str]:
+def error_line(error: NcaError | events.Failure) -> tuple[str, str]:
     """An error's message and advice, each on one line: whole sentences, and the chat's own commands."""
     message, advice = error.message, error.advice
     message = sentence(message)
