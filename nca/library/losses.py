@@ -75,6 +75,7 @@ class CompactionLoss:
     room_tokens                   the size of the conversation after it, by nca's count; nca was given the same
     nca_tokens                    nca's part of it; 0 if it could not compact into it
     is_unreadable                 the summary is encrypted or missing, so what it kept cannot be known
+    is_undone                     it was in force for a while, and was undone
     cost                          of writing the summary: as the agent recorded it, else by sizes and prices
     """
 
@@ -89,6 +90,7 @@ class CompactionLoss:
     nca_tokens: int
     is_unreadable: bool
     cost: float | None
+    is_undone: bool = False
     kinds: Mapping[str, KindCount] = field(default_factory=dict)
     lost: tuple[LostFact, ...] = ()
 
@@ -107,7 +109,8 @@ def size_and_cost(one: CompactionLoss) -> str:
     """The effect and cost of the agent's compaction, for a person."""
     before, after = (f"{tokens:,}" if tokens else "unknown" for tokens in (one.tokens_before, one.tokens_after))
     size = f"{before} → {after} tokens" if one.tokens_before or one.tokens_after else "sizes unknown"
-    return f"{size}, {f'about {money(one.cost)} for the summary' if one.cost else 'cost of the summary unknown'}"
+    cost = f"about {money(one.cost)} for the summary" if one.cost else "cost of the summary unknown"
+    return f"{size}, {cost}{'; undone later' if one.is_undone else ''}"
 
 
 def nca_size(one: CompactionLoss) -> str:
@@ -116,7 +119,8 @@ def nca_size(one: CompactionLoss) -> str:
         return f"nca cannot compact into the same room of {one.room_tokens:,} tokens."
     if one.nca_tokens > one.room_tokens:
         return f"nca needs more room, so compare with care: {one.nca_tokens:,} tokens, not {one.room_tokens:,}."
-    return f"In the same room: this compaction left {one.room_tokens:,} tokens, and nca's takes {one.nca_tokens:,}."
+    counted = f"counted anew, has {one.room_tokens:,} tokens after it"
+    return f"In the same room: the conversation alone, {counted}, and {one.nca_tokens:,} after nca's."
 
 
 def column_of(agent: str) -> str:
@@ -162,6 +166,7 @@ class _Beside:
             room_tokens=room,
             nca_tokens=nca_tokens,
             is_unreadable=is_unreadable,
+            is_undone=record.undone,
             cost=self._cost(record, after),
             kinds=kinds,
             lost=() if is_unreadable else lost,
