@@ -223,8 +223,8 @@ class Planning:
                 target = target_with_words(self.draft, self.job, target, most)
         elif "summarize" in self.job.settings.stages:
             self.most_target = most
-            if target < self.draft.tokens <= most:
-                # What is within the risen target stays as it is.
+            if target < self.draft.tokens <= most and not self.job.settings.max_messages:
+                # What is within the risen target stays as it is, unless a person has limited what is shown.
                 target = target_with_words(self.draft, self.job, target, most)
         self.limit = int(share * self.budget.budget_tokens)
         self.target = min(target, self.limit)
