@@ -46,7 +46,8 @@ class Aider(Format):
     def sessions(self, source: Source) -> Iterable[StoredSession]:
         """Without those in which nobody said anything: aider also writes down that it was started."""
         for chat in filter(_is_said, _chats(source)):
-            yield self.stored(source, About(directory=_directory(source), at=_time(chat.key)), chat.key)
+            about = About(directory=_directory(source), title=_first_said(chat), at=_time(chat.key))
+            yield self.stored(source, about, chat.key)
 
     def records(self, source: Source, key: str) -> Iterable[Record]:
         asked = [chat for chat in _chats(source) if (chat.key == key if key else _is_said(chat))]
@@ -105,8 +106,8 @@ class _Block(msgspec.Struct):
     lines: list[str]
 
 
-def _blocks(chat: _Chat) -> list[_Block]:
-    found: list[_Block] = []
+def _blocks(chat: _Chat) -> Iterator[_Block]:
+    block: _Block | None = None
     is_marked = any(line.endswith("  ") for line in chat.lines if _PERSON.match(line))
     for number, line in enumerate(chat.lines, chat.line):
         said = _PERSON.match(line)
@@ -114,19 +115,28 @@ def _blocks(chat: _Chat) -> list[_Block]:
             speaker, text = "person", (said[2] or "").rstrip()
         elif line.startswith("> ") or line == ">":
             speaker, text = "aider", line[2:].rstrip()
-        elif not line.strip() and found and found[-1].speaker == "aider":
+        elif not line.strip() and block and block.speaker == "aider":
             speaker, text = "aider", ""
         else:
             speaker, text = "model", line
-        if not found or found[-1].speaker != speaker:
-            found.append(_Block(speaker, number, []))
-        found[-1].lines.append(text)
-    return found
+        if block is None or block.speaker != speaker:
+            if block is not None:
+                yield block
+            block = _Block(speaker, number, [])
+        block.lines.append(text)
+    if block is not None:
+        yield block
 
 
 def _is_said(chat: _Chat) -> bool:
     """Whether there is a line that is not aider's own."""
     return any(line.strip() and not line.startswith(">") for line in chat.lines)
+
+
+def _first_said(chat: _Chat) -> str:
+    """What the person sent first; "" if nothing was sent."""
+    said = (one for one in _records(chat, "") if isinstance(one, Said) and one.message.role == "user")
+    return next((one.message.text for one in said if not one.is_aside), "")
 
 
 def _records(chat: _Chat, directory: str) -> Iterator[Record]:

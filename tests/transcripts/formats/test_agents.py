@@ -270,17 +270,20 @@ def test_edits_that_aider_applied_are_changes_of_files(between: str, tmp_path: P
 def test_a_history_of_aider_holds_several_chats(tmp_path: Path) -> None:
     path = SAMPLES["aider"][1](tmp_path)
     second = "\n# aider chat started at 2026-01-05 10:00:00\n\n#### Again  \n\nYes.\n\n"
-    third = "\n# aider chat started at 2026-01-06 08:00:00\n\n#### Hi  \n\nHo.\n"
+    third = "\n# aider chat started at 2026-01-06 08:00:00\n\n#### /add a.py  \n\n> Added a.py  \n\n#### Hi  \n\nHo.\n"
     unused = "\n# aider chat started at 2026-01-07 09:00:00\n\n> Aider v0.86.1  \n"
     path.write_text(path.read_text() + second + third + unused)
     source = Source.of_file(path)
     found = recognise(source)
     assert found is not None
-    keys = [one.key for one in found.sessions(source)]
+    stored = list(found.sessions(source))
+    assert [one.title for one in stored[1:]] == ["Again", "Hi"], "what the person sent first"
+    keys = [one.key for one in stored]
     assert keys == ["2026-01-05 10:00:00", "2026-01-05 10:00:00 (2)", "2026-01-06 08:00:00"]
     texts = [[one.message.text for one in said(records(path, key))] for key in keys]
-    assert texts[1:] == [["Again", "Yes."], ["Hi", "Ho."]]
-    assert [one.message.text for one in said(records(path))] == ["Hi", "Ho."], "the last in which something was said"
+    chats = [["Again", "Yes."], ["/add a.py", "Added a.py", "Hi", "Ho."]]
+    assert texts[1:] == chats
+    assert [one.message.text for one in said(records(path))] == chats[1], "the last in which something was said"
 
 
 def test_calls_of_one_answer_of_openhands_are_one_message(tmp_path: Path) -> None:
