@@ -20,7 +20,7 @@ from nca.context.plan import Proposal
 from nca.context.policy import FRESH, Action, Decision, Moment, Rung, decide, is_made_for_less, rungs_ahead, thresholds
 from nca.context.repair_cost import repair_costs
 from nca.context.request import request_messages
-from nca.context.todo import is_within_step
+from nca.context.rules.untouchable import is_within_step
 from nca.context.view import View, put_aside
 from nca.errors import ProviderFailure, StoreUnreachable
 from nca.messages import Entry, Message, Usage
@@ -351,14 +351,13 @@ class Window:
         return offered(self._toolbox, self.facts, self.budget, off)
 
     def _decided(self, moment: Moment) -> Decision:
-        history = self.history
         return decide(
             self.measure(),
             self._policy,
             self.context,
             moment,
             by_provider=self.provider_compacts_at > 0,
-            is_within_step=is_within_step(history.entries, history.newest_list, history.newest_user or 0),
+            is_within_step=is_within_step(self.history),
         )
 
     def _take_up_reports(self) -> None:

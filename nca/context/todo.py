@@ -33,20 +33,6 @@ def newest_list(entries: Sequence[Entry]) -> tuple[int, dict[str, Any]] | None:
     return None
 
 
-def is_within_step(entries: Sequence[Entry], newest: tuple[int, Mapping[str, Any]] | None, newest_user: int) -> bool:
-    """Whether the model works on a step of a list that it wrote in this turn, and has not just changed the list.
-
-    newest       the newest list, as `newest_list` gives it
-    newest_user  the seq of the person's newest message
-    """
-    if newest is None or not newest[1].get("doing") or newest[0] < newest_user:
-        return False
-    last = len(entries)
-    while last > newest[0] and entries[last - 1].message.role == "tool":
-        last -= 1
-    return last > newest[0]
-
-
 def marked(arguments: Mapping[str, Any], done: T, doing: T, waiting: T) -> list[tuple[T, str]]:
     """Each step of a list with its mark: those that are done, the one that is worked on, those that wait.
 

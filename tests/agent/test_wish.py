@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from nca.context.todo import is_within_step, newest_list
+from nca.context.history import History
+from nca.context.rules.untouchable import is_within_step
 from nca.events import ContextCompaction, ToolFinished
 from nca.messages import Entry, Message, ToolCall
 from nca.models.catalog import ModelFacts
@@ -87,12 +88,16 @@ def test_within_a_step_is_after_the_list_and_before_its_next_change() -> None:
     user = Message("user", "Go.")
 
     def within(*messages: Message) -> bool:
-        entries = [Entry(seq, message) for seq, message in enumerate(messages, 1)]
-        users = [one.seq for one in entries if one.message.role == "user"]
-        return is_within_step(entries, newest_list(entries), max(users))
+        return is_within_step(History([Entry(seq, message) for seq, message in enumerate(messages, 1)]))
 
     assert not within(user)
     assert not within(user, todo, told)
     assert within(user, todo, told, read, shown)
     assert not within(user, todo, told, read, shown, todo, told)
-    assert not within(user, todo, told, read, shown, Message("assistant", "Done."), user)
+    # "Go on" is no end of a step; a list that a whole turn left untouched is.
+    left = (todo, told, read, shown, Message("assistant", "The first file is done."))
+    assert within(user, *left, user)
+    assert within(user, *left, user, read, shown)
+    assert not within(user, *left, user, Message("assistant", "It is a parser."), user)
+    done = Message("assistant", None, (ToolCall("t", "todo", '{"done": ["mend", "test"]}'),))
+    assert not within(user, *left, user, done, told, read, shown)

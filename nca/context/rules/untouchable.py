@@ -39,6 +39,17 @@ def is_in_work(history: History, seq: int) -> bool:
     return not any(message.role == "user" and not message.is_synthetic for message in messages)
 
 
+def is_within_step(history: History) -> bool:
+    """Whether the model works on a step of a list that is in work, and has not just changed the list."""
+    seq, plan = history.newest_list or (0, {})
+    if not plan.get("doing") or not is_in_work(history, seq):
+        return False
+    last = history.head
+    while last > seq and history.message(last).role == "tool":
+        last -= 1
+    return last > seq
+
+
 def unseen(history: History) -> set[int]:
     """The seqs of a step with results that the model has not seen: it stays, and its contents are cut only last."""
     step = _newest_step(history)
