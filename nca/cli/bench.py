@@ -59,7 +59,6 @@ def bench(
     words. No model is called unless you name a summarizer.
     """
     from nca.config.layers import load
-    from nca.context.view import is_in
     from nca.library.replay import replay
     from nca.transcripts.export_formats import refuse_existing
 
@@ -74,8 +73,7 @@ def bench(
     )
     loaded = load(project=Path.cwd(), env=os.environ, flags=given)
     name, copy, tools, agent = _read(file)
-    aside = copy.view(copy.head_view).aside
-    messages = [entry.message for entry in copy.entries if not is_in(entry.seq, aside)]
+    messages = [entry.message for entry in copy.conversation]
     report = replay(messages, loaded, model=model or copy.info.model, tools=tools, summarizer=summarizer_of(loaded))
     copy, lost = _lost(copy, loaded, model)
     if html is not None and lost:

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from nca.context.view import Marker, Range, Stub, Summary, Verbatim, View, check_partition
+from nca.context.view import Marker, Range, Stub, Summary, Verbatim, View, check_partition, is_in
 from nca.errors import StoreDamaged, StoreError
 from nca.messages import Entry, clean_text
 from nca.sessions import log, usage, view_rows
@@ -54,6 +54,12 @@ class SessionCopy(msgspec.Struct, frozen=True, kw_only=True):
     compactions: tuple[CompactionRecord, ...] = ()
     pins: tuple[int, ...] = ()
     usage: tuple[UsageRow, ...] = ()
+
+    @property
+    def conversation(self) -> tuple[Entry, ...]:
+        """The messages without those that are aside: rewound, or asked beside it."""
+        aside = self.view(self.head_view).aside
+        return tuple(entry for entry in self.entries if not is_in(entry.seq, aside))
 
     def with_info(self, **changes: Any) -> SessionCopy:
         return msgspec.structs.replace(self, info=msgspec.structs.replace(self.info, **changes))

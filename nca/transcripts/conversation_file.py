@@ -8,7 +8,6 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from nca.context.view import is_in
 from nca.errors import InvalidMessages, UsageError
 from nca.humanize import one_line
 from nca.models.catalog import cost_of, describe
@@ -99,9 +98,7 @@ def read_plain(source: Source, *, key: str = "") -> tuple[Transcript, tuple[str,
 
 def transcript_of(copy: SessionCopy, tools: Sequence[Any] = ()) -> Transcript:
     """The whole conversation as chat messages, without what is aside."""
-    aside = copy.view(copy.head_view).aside
-    messages = [entry.message for entry in copy.entries if not is_in(entry.seq, aside)]
-    return Transcript([message_to_dict(message, annotate=True) for message in messages], list(tools))
+    return Transcript([message_to_dict(entry.message, annotate=True) for entry in copy.conversation], list(tools))
 
 
 def _plain_transcript(source: Source) -> Transcript:

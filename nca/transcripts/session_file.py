@@ -108,8 +108,9 @@ def to_json(copy: SessionCopy, *, is_ascii: bool = False) -> bytes:
 
 
 def to_json_lines(copy: SessionCopy, *, is_ascii: bool = False) -> bytes:
-    """The messages alone, one OpenAI-shaped object a line with its `_seq` and `_at`. Views and usage are left out."""
-    rows = ({**message_to_dict(entry.message), "_seq": entry.seq, "_at": entry.at} for entry in copy.entries)
+    """The conversation alone, one OpenAI-shaped object a line with its `_seq` and `_at`."""
+    talk = copy.conversation
+    rows = ({**message_to_dict(entry.message, annotate=True), "_seq": entry.seq, "_at": entry.at} for entry in talk)
     return b"".join(_ended(_encoder.encode(row), is_ascii=is_ascii) for row in rows)
 
 

@@ -14,7 +14,7 @@ from nca.sessions import Store
 from nca.transcripts.conversation_file import read_conversation, read_plain
 from nca.transcripts.formats.registry import formats
 from nca.transcripts.formats.source import Source
-from nca.transcripts.session_file import to_json
+from nca.transcripts.session_file import to_json, to_json_lines
 from tests.sessions.samples import MANUAL, said
 
 
@@ -24,11 +24,28 @@ def test_what_was_rewound_is_in_no_row_of_an_export(tmp_path: Path) -> None:
         _, view = session.rewinds.before(2)
         session.views.commit(view, MANUAL)
         session.log.append([Message("assistant", "Kept.")])
-        path = tmp_path / "talk.json"
-        path.write_bytes(to_json(store.copy_of(session.info.id)))
-    transcript, notes = read_plain(Source.of_file(path))
-    assert [row["content"] for row in transcript.messages] == ["keep", "Kept."]
-    assert notes == ()
+        copy = store.copy_of(session.info.id)
+    for name, data in (("talk.json", to_json(copy)), ("talk.jsonl", to_json_lines(copy))):
+        path = tmp_path / name
+        path.write_bytes(data)
+        transcript, notes = read_plain(Source.of_file(path))
+        assert [row["content"] for row in transcript.messages] == ["keep", "Kept."]
+        assert notes == ()
+        imported = read_conversation(Source.of_file(path)).copy
+        assert [entry.message.text for entry in imported.conversation] == ["keep", "Kept."]
+
+
+@pytest.mark.parametrize("name", [".aider.chat.history.md", "../talk/.aider.chat.history.md"])
+def test_a_relative_path_tells_the_whole_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    folder = tmp_path / "talk"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    (folder / ".aider.chat.history.md").write_text(
+        "# aider chat started at 2026-01-02 03:04:05\n\n#### Hello  \n\nYes?\n"
+    )
+    source = Source.of_file(Path(name))
+    assert source.place == name
+    assert read_conversation(source).copy.info.directory == str(folder.resolve())
 
 
 def refusal(path: Path) -> str:

@@ -52,7 +52,9 @@ class Source:
 
     @classmethod
     def of_file(cls, path: Path, start: int = 0) -> Source:
-        return cls(str(path), path=path, start=start)
+        """Its `path` is absolute: it may be stored, and tells the directory of a session that names none."""
+        absolute = path if path.is_absolute() else path.parent.resolve() / path.name
+        return cls(str(path), path=absolute, start=start)
 
     def digest(self, end: int) -> bytes:
         """Of the first 4 KiB and the 4 KiB before `end`: it tells a file that has grown from another one. b"" if it

@@ -110,7 +110,7 @@ class Media(NamedTuple):
 def outgoing(copy: SessionCopy) -> Outgoing:
     """The whole conversation: the log without what was rewound or asked beside it."""
     replaced = replacements(copy)
-    talk = [entry for entry in copy.entries if replaced.get(entry.seq, entry) is not None]
+    talk = copy.conversation
     said = [entry for entry in talk if entry.message.role != "system"]
     hidden = [entry.seq for entry in said if isinstance(replaced.get(entry.seq), Summary | Marker)]
     last = hidden[-1] if hidden else 0
