@@ -62,7 +62,10 @@ def fork_session(
 def delete_session(
     session_id: SessionId, yes: Annotated[bool, typer.Option("--yes", "-y", help="Delete without asking.")] = False
 ) -> None:
-    """Delete a session permanently, with its stored tool outputs. `archive` keeps it in a file instead."""
+    """Delete a session, with its stored tool outputs. `archive` keeps it in a file instead.
+
+    `vacuum` removes its text from free room of the databases too. What you typed stays in the prompt's history.
+    """
     with open_session_store(read_only=True) as store:
         info = store.find(session_id)
     if not yes:

@@ -6,7 +6,6 @@ A session in a list: the facts about it, and a preview of its last question and 
 from __future__ import annotations
 
 import secrets
-import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -194,8 +193,8 @@ class Session(SessionAccess):
         self.close()
 
     def _update(self, column: str, value: str | int) -> None:
-        update = f"UPDATE sessions SET {column} = ?, updated_at = ? WHERE number = ?"  # noqa: S608
-        self.write(update, value, time.time(), self.number)
+        """Change a fact about the session, which is no use of it."""
+        self.write(f"UPDATE sessions SET {column} = ? WHERE number = ?", value, self.number)  # noqa: S608
 
 
 def new_id(database: SessionDatabase, archive_of: Callable[[str], Path | None]) -> str:

@@ -265,13 +265,13 @@ class Store:
     def add(self, copy: SessionCopy, *, keeps_id: bool = False, forked_from: int | None = None) -> SessionInfo:
         """Add a copy as a session, in one transaction. Raises StoreError and changes nothing.
 
-        keeps_id     under its own id, which no session of the store may have; else under a new one
+        keeps_id     the same session: under its own id, which no session of the store may have, with its title and when
+                     it was used. Else a new one, which is used now
         forked_from  the number of the session that it was forked from
         """
         self._refuse_reader()
-        if not keeps_id and forked_from is None:
-            # It may be somebody else's session: their choice says nothing about this person's models.
-            copy = copy.with_info(chosen_model="")
+        if not keeps_id:
+            copy = transfer.as_new(copy, is_fork=forked_from is not None)
         session_id = copy.info.id if keeps_id else rows_of.new_id(self._database, self.archive_of)
         try:
             is_added = transfer.add(self._database, session_id, copy, forked_from=forked_from)

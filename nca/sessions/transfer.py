@@ -164,6 +164,15 @@ def as_fork(copy: SessionCopy, name: str = "") -> SessionCopy:
     return msgspec.structs.replace(copy, usage=())
 
 
+def as_new(copy: SessionCopy, *, is_fork: bool) -> SessionCopy:
+    """The copy as a session that is used now. Its title is what its first message says."""
+    if not is_fork:
+        # It may be somebody else's session: their choice says nothing about this person's models.
+        copy = copy.with_info(chosen_model="")
+    title = log.title_of([entry.message for entry in copy.entries])
+    return copy.with_info(title=title, updated_at=time.time())
+
+
 def with_end(copy: SessionCopy, entries: Sequence[Entry], used: Sequence[UsageRow]) -> SessionCopy:
     """A fork that ends with other messages: it has the messages before the first of them, and these."""
     at = min(entries[0].seq - 1, len(copy.entries))
@@ -247,18 +256,17 @@ def add(database: SessionDatabase, session_id: str, copy: SessionCopy, *, forked
 
 
 def write(database: SessionDatabase, connection: Transaction, session_id: str, copy: SessionCopy) -> int:
-    """Write the copy as a new session in the caller's transaction and return its number. It counts as used now."""
-    info, now = copy.info, time.time()
-    title = log.title_of([entry.message for entry in copy.entries])
+    """Write the copy as a new session in the caller's transaction and return its number. It is the newest in lists."""
+    info = copy.info
     number = connection.execute(
         "INSERT INTO sessions"
         " (id, name, directory, model, title, is_pinned, kind, has_forks, chosen_model, created_at, updated_at, origin,"
         " touched) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
         " (SELECT coalesce(max(touched), 0) + 1 FROM sessions)) RETURNING number",
         (
-            *(session_id, as_name(info.name), clean_text(info.directory), clean_text(info.model), title),
-            *(int(info.is_pinned), info.kind, int(info.has_forks), as_name(info.chosen_model), info.created_at, now),
-            encode(info.origin) if info.origin else "",
+            *(session_id, as_name(info.name), clean_text(info.directory), clean_text(info.model), as_name(info.title)),
+            *(int(info.is_pinned), info.kind, int(info.has_forks), as_name(info.chosen_model)),
+            *(info.created_at, info.updated_at, encode(info.origin) if info.origin else ""),
         ),
     ).get
     log.insert(database, connection, number, copy.entries)

@@ -20,6 +20,7 @@ import re
 import secrets
 import shutil
 import stat
+import time
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
@@ -212,7 +213,7 @@ def restore(store: Store, wanted: str) -> SessionInfo:
         for member in _outputs(file, path):
             if (of := member.filename.split("/")[1]) not in others:
                 _put_back(file, member, own.parents[1], replaces=of == session_id)
-    info = store.add(copy, keeps_id=True)
+    info = store.add(copy.with_info(updated_at=time.time()), keeps_id=True)
     if own.exists() and own.samefile(path):
         store.delete_archive(session_id)
     return info

@@ -224,6 +224,7 @@ class StoreSuite:
         copy = store.copy_of(session.info.id)
         with Store.open(None) as elsewhere:
             there = elsewhere.copy_of(elsewhere.add(copy, keeps_id=True).id)
+        assert there.info == copy.info
         back = store.copy_of(store.add(there).id)
         for name in ("entries", "views", "head_view", "summaries", "compactions", "pins", "usage"):
             assert getattr(copy, name) == getattr(there, name) == getattr(back, name), name

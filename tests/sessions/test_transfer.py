@@ -140,6 +140,20 @@ def test_an_import_counts_as_used_now_and_keeps_its_birth(store: Store, talk: Se
         assert session.usage.rows() == talk.usage.rows()
 
 
+def test_the_same_session_elsewhere_was_used_when_it_was(store: Store, session: Session) -> None:
+    session.log.append(said("hello", "yes"))
+    fork = store.fork(session.info.id)
+    with store.open_session(fork.id) as opened:
+        opened.set_pinned(True)
+    copy = store.copy_of(fork.id)
+    assert copy.info.updated_at == fork.updated_at
+    aged = copy.with_info(updated_at=2.5)
+    with Store.open(None) as elsewhere:
+        info = elsewhere.add(aged, keeps_id=True)
+    assert info == aged.info
+    assert info.title == "(fork) hello"
+
+
 def test_a_new_copy_has_only_a_log(store: Store, session: Session) -> None:
     entries = session.log.append(said("hello", "yes"))
     info = store.add(new_copy(entries, directory="/here", name="x"))
