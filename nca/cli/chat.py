@@ -73,8 +73,8 @@ def open_chat(words: LoopArguments) -> int:
         raise UsageError("--continue and --resume exclude each other.")
     if message and not sys.stdin.isatty():
         return _run(words, session, message)
-    rules = rules_of(words.allow)
     loaded = load_settings(settings_of(**words._asdict()), words.config, trust=words.trust, asks=True, remembers=True)
+    rules = rules_of(words.allow, loaded)
     with signals.raised():  # a download has something to clear away
         chosen = choose_model(loaded)
         choice = ensure_weights(chosen, lambda: choose_model(loaded))

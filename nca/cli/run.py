@@ -80,7 +80,7 @@ def run(
         if are_both:
             raise UsageError(f"{one} and {other} exclude each other.")
     loaded = load_settings(given, config, trust=trust)
-    rules, message = rules_of(allow), _message(prompt)
+    rules, message = rules_of(allow, loaded), _message(prompt)
     return asyncio.run(_turn(loaded, message, rules, session, as_json, stream, continues=continue_))
 
 

@@ -98,17 +98,23 @@ def settings_of(**parameters: Any) -> dict[str, Any]:
     return found
 
 
-def rules_of(lines: Sequence[str] | None) -> list[PermissionRule]:
+def rules_of(lines: Sequence[str] | None, loaded: LoadedSettings) -> list[PermissionRule]:
     """The rules of --allow. They hold as if the person had answered `s` in a chat: below each that denies or asks.
 
-    Raises UsageError.
+    Raises UsageError, also for a tool of an MCP server that there is not.
     """
     if not lines:
         return []
     from nca.config.rule_line import rules_of_line
     from nca.config.tables import OWN_TOOLS
 
-    return [rule for line in lines for rule in rules_of_line(line, OWN_TOOLS)]
+    names = [one.name for one in loaded.settings.mcp.servers]
+    rules = [rule for line in lines for rule in rules_of_line(line, OWN_TOOLS)]
+    for tool in (rule.tool for rule in rules if rule.tool.startswith("mcp__")):
+        if not f"{tool}__".startswith(tuple(f"mcp__{name}__" for name in names)):
+            valid = ", ".join(names) or "none; to add one: nca mcp add NAME -- COMMAND"
+            raise UsageError(f"--allow {tool}: there is no such MCP server.", advice=f"Valid: {valid}.")
+    return rules
 
 
 class StorePlace(NamedTuple):

@@ -57,6 +57,10 @@ class Caller:
             **_given(body, _VIEW), has_recall=has_recall, store=store, key=key, keeps_messages=self.keeps_messages
         )
 
+    def own_words(self, text: str) -> str:
+        """A text of the engine with the keys as the caller gave them."""
+        return text.replace(f"'{self.name}/", "'").replace(f'"{self.name}/', '"')
+
     def place(self, key: Any) -> tuple[Store, str]:
         """The store and the name under which the data for a key of this caller is kept. Raises UsageError."""
         if self.store is None:

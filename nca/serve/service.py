@@ -121,6 +121,9 @@ class _Service:
                         return _json(await beside_loop(lambda: work(request.query_params, caller)))
                     raw = await self._body(request)
                     return _json(await beside_loop(lambda: work(_object(raw), caller)))
+            except NcaError as error:
+                error.message, error.advice = caller.own_words(error.message), caller.own_words(error.advice)
+                raise
             except TimeoutError:
                 seconds = self._options.timeout_seconds
                 raise HTTPException(503, f"The request took longer than {seconds:g} s.", {"Retry-After": "1"}) from None

@@ -242,6 +242,11 @@ def test_a_wrong_rule_is_refused_before_anything_is_sent(provider: Provider, tmp
     done = run(provider, tmp_path, "Write it", "--allow", "Bsh(ls)")
     assert (done.returncode, provider.requests) == (2, [])
     assert done.stderr.startswith("nca: --allow 'Bsh(ls)': there is no tool Bsh. Did you mean Bash?")
+    done = run(provider, tmp_path, "Write it", "--allow", "mcp__nosuch__tool")
+    assert (done.returncode, provider.requests) == (2, [])
+    assert done.stderr.startswith(
+        "nca: --allow mcp__nosuch__tool: there is no such MCP server. Valid: none; to add one"
+    )
 
 
 def test_completion_offers_the_tools_that_ask(tmp_path: Path) -> None:
