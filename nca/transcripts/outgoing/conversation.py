@@ -108,10 +108,12 @@ class Media(NamedTuple):
 
 
 def outgoing(copy: SessionCopy) -> Outgoing:
-    """The whole conversation: the log without what was rewound or asked beside it."""
+    """The whole conversation: the log without what was rewound or asked beside it. Raises UsageError for none."""
     replaced = replacements(copy)
     talk = copy.conversation
     said = [entry for entry in talk if entry.message.role != "system"]
+    if not said:
+        raise UsageError("This session has no conversation to write: nothing was said, or all of it was taken back.")
     hidden = [entry.seq for entry in said if isinstance(replaced.get(entry.seq), Summary | Marker)]
     last = hidden[-1] if hidden else 0
     stubs = {seq: item for seq, item in replaced.items() if isinstance(item, Stub)}

@@ -204,6 +204,13 @@ def test_an_existing_file_stays(tmp_path: Path) -> None:
     assert file.read_text() == "mine"
 
 
+@pytest.mark.parametrize("name", AGENTS)
+def test_a_session_whose_every_turn_was_taken_back_is_refused(name: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no conversation to write"):
+        written(name, session(view=View((), len(TALK) + 1, aside=((1, len(TALK)),))), tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
 def test_an_agent_that_is_not_known_is_refused() -> None:
     with pytest.raises(UsageError, match="--as: 'emacs' is not valid; valid: claude"):
         agent_named("emacs")
