@@ -233,7 +233,7 @@ def show_changes(
 ) -> None:
     """Show the files that a session changed, against what they were at its beginning."""
     from nca.file_history.changes import net_changes, unchanged
-    from nca.terminal.render.file_changes import path, totals
+    from nca.terminal.render.file_changes import changed_line, path, totals
 
     with open_session_store(read_only=True) as store:
         info = store.find(session_id)
@@ -250,7 +250,7 @@ def show_changes(
             typer.echo(json.dumps(rows))
         else:
             for one in changes:
-                typer.echo(f"+{one.added:,} −{one.removed:,}  {path(one)}")
+                typer.echo(changed_line(one))
             typer.echo(f"{totals(changes)}." if changes else unchanged(has_records=bool(journal)))
 
 

@@ -62,6 +62,7 @@ class Choice:
     merges: tuple[PlannedChange, ...] = ()
 
 
+LINKED = "it has hard links, which would be parted"
 EVERYTHING_CERTAIN = Choice()
 """Leave what somebody changed since."""
 
@@ -192,7 +193,7 @@ def _verdict(root: Path, now: FileState, target: FileState, changes: Sequence[Ch
         running = f"changed while this ran on in the background: {while_what}"
         return "left", running if is_job else "somebody else may have changed it at the same time"
     if has_other_names(root, changes[0].path):
-        return "left", "it has hard links, which would be parted"
+        return "left", LINKED
     return ("deleted" if target.kind == "absent" else "restored"), ""
 
 

@@ -116,7 +116,7 @@ def replaced_line(item: Stub | Summary | Marker | None) -> str:
     """The state of messages that the model no longer sees in full. None: they are aside."""
     match item:
         case None:
-            return "not part of the conversation: rewound, taken back, or asked with /btw"
+            return "not part of the conversation: taken back, or said beside it"
         case Stub():
             return "the model sees a placeholder"
         case Summary(id=number):

@@ -19,6 +19,7 @@ from nca.messages import Message, ToolCall, Usage
 from nca.models.client import Reply
 from nca.sessions import Store
 from nca.terminal.panels.pickers import RewindPicker
+from nca.terminal.render.file_changes import changed_line
 from nca.testing.scripted import ScriptedModel
 from nca.words import text_of
 from tests.terminal.stage import ScriptedReader, Stage, a_stage
@@ -410,6 +411,20 @@ async def test_a_file_that_no_command_mentions_is_deleted_only_where_the_person_
         if answers:
             assert "2 files appeared while a command ran that does not mention them" in person.questions[0]
         assert ("own1.txt stays as it is: kept." in said) == bool(left)
+
+
+async def test_hard_links_and_modes_are_named_as_such(work: Path) -> None:
+    (work / "e.txt").write_text("old\n")
+    (work / "g.txt").write_text("same\n")
+    (work / "g.txt").chmod(0o644)
+    os.link(work / "e.txt", work / "f.txt")
+    with on_disk(work, runs("echo new > e.txt; chmod 755 g.txt")) as stage:
+        await stage.conversation.send("First")
+        lines = [changed_line(one) for one in stage.conversation.files.changed_since(0)]
+        assert lines == ["+1 −1  e.txt", "+1 −1  f.txt", "g.txt: mode 644 → 755"]
+        person = ScriptedReader(["l"])
+        await stage.with_reader(person).command("/undo")
+    assert person.questions == ["Hard links would be parted from 2 files: e.txt, f.txt."]
 
 
 async def test_what_an_interrupted_command_mentions_goes_back_unasked(work: Path) -> None:

@@ -14,13 +14,14 @@ from nca.agent.instruction_files import head_moved
 from nca.agent.rewinding import Point, What
 from nca.errors import UsageError
 from nca.file_history.changes import unchanged
-from nca.file_history.plan import EVERYTHING_CERTAIN, Choice
+from nca.file_history.plan import EVERYTHING_CERTAIN, LINKED, Choice
 from nca.file_history.restore import Watch
 from nca.humanize import counted, local_time
 from nca.terminal.commands.command import App, Command, Suggestion, beginning_with, takes_no
 from nca.terminal.input.line_kind import line_of
 from nca.terminal.panels.context import in_effect
 from nca.terminal.render.file_changes import (
+    changed_line,
     diffs,
     excerpt,
     going_lines,
@@ -248,7 +249,7 @@ class ChangesCommand(Command):
         lines, are_all = diffs(wanted, MOST_LINES if argument else CHANGES_LINES, "(/changes all shows all)")
         app.output.show(Group(*lines))
         if not are_all:
-            app.output.show("\n".join(f"+{one.added:,} −{one.removed:,}  {path(one)}" for one in wanted))
+            app.output.show("\n".join(changed_line(one) for one in wanted))
         app.output.notice(f"{totals(wanted)}.")
 
     def complete(self, app: App, argument: str) -> Iterable[Suggestion]:
@@ -335,8 +336,12 @@ async def _of_others(app: App, left: Sequence[PlannedChange]) -> Choice | None:
     """Ask about files that somebody changed since."""
     merges = [found for one in left if (found := await app.conversation.rewinds.merged(one)) is not None]
     it = "it" if len(left) == 1 else "them"
-    question = f"You or another program changed {counted(len(left), 'file')} in the meantime: {paths(left)}."
-    keys = [("l", f"leave {it}"), ("o", f"take {it} back anyway and lose those changes")]
+    linked = [one for one in left if one.reason == LINKED]
+    changed = [one for one in left if one.reason != LINKED]
+    question = f"You or another program changed {counted(len(changed), 'file')} in the meantime: {paths(changed)}."
+    parted = f"Hard links would be parted from {counted(len(linked), 'file')}: {paths(linked)}."
+    question = " ".join([question] * bool(changed) + [parted] * bool(linked))
+    keys = [("l", f"leave {it}"), ("o", f"take {it} back anyway{' and lose those changes' if changed else ''}")]
     if merges:
         keys.append(("m", "merge: keep those changes, take back the session's"))
     while True:

@@ -189,6 +189,12 @@ def diffs(changes: Sequence[FileChange], most: int, more: str) -> tuple[list[Ren
     return lines, len(lines) <= most
 
 
+def changed_line(change: FileChange) -> str:
+    """How many lines of a file changed; of one without lines what did: its mode, its target, its bytes."""
+    is_of_lines = change.added or change.removed or change.diff().count("\n")
+    return f"+{change.added:,} −{change.removed:,}  {path(change)}" if is_of_lines else one_line(change.diff())
+
+
 def totals(changes: Iterable[FileChange]) -> str:
     """`2 files +31 −4`; "" without changes."""
     changes = list(changes)
