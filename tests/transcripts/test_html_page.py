@@ -146,7 +146,7 @@ def test_what_was_compacted_away_is_one_line_until_it_is_opened() -> None:
     assert "Messages 1–2 · the model sees summary s1 instead" in main
     assert "Message 4 · the model sees summary s1 instead" in main
     assert "5 · user the model sees a placeholder" in main
-    assert "Message 6 · not part of the conversation: rewound" in main
+    assert "Message 6 · not part of the conversation: taken back" in main
     # The summary is there once, with what it replaces; the compaction and the second stretch lead to it.
     assert page.count('<h3 dir="auto">Summed up</h3>') == 1
     assert page.count('<li dir="auto">first</li>') == 1
