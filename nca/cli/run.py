@@ -8,6 +8,7 @@ import select
 import stat
 import sys
 from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from nca.agent.conversation import Conversation
     from nca.agent.prompt_commands import CalledPrompt
     from nca.config.loaded import LoadedSettings
+    from nca.config.schema import TerminalSettings
     from nca.config.tables import PermissionRule
     from nca.events import ApprovalAsked, Event, Failure, TurnFinished
     from nca.terminal.interrupts import Interrupts
@@ -185,7 +187,7 @@ async def _turn(
     from nca.terminal.interrupts import Interrupts, Stopped
 
     interrupts = Interrupts(ends_at_first=True)
-    printer = _TurnPrinter(as_json, stream, interrupts)
+    printer = _TurnPrinter(as_json, stream, interrupts, loaded.settings.terminal)
     is_new = not (continues or session)
     if not is_new and not loaded.settings.session.persist:
         advice = "NCA_SESSION__PERSIST=true keeps them in one run."
@@ -204,7 +206,8 @@ async def _turn(
                 if before.asked and not before.answer.strip():
                     printer.on_event(Notice("Your last message has no answer yet; it is sent along."))
                 sending = conversation.run_turn(message.message, message.files, message.beside)
-                finished = await interrupts.run(sending)
+                async with printer.at_work():
+                    finished = await interrupts.run(sending)
             printer.finish(conversation, finished)
         except Stopped:
             return interrupts.exit_code or INTERRUPTED_EXIT_CODE
@@ -216,7 +219,8 @@ async def _turn(
 class _TurnPrinter:
     """Prints the turn's events in the format that was asked for. A failed write ends the turn: nobody would read it."""
 
-    def __init__(self, as_json: bool, stream: str | None, interrupts: Interrupts) -> None:
+    def __init__(self, as_json: bool, stream: str | None, interrupts: Interrupts, settings: TerminalSettings) -> None:
+        from nca.terminal.open_terminal import has_screen
         from nca.terminal.render.plain import PlainDraw
 
         self._as_json = as_json
@@ -228,7 +232,18 @@ class _TurnPrinter:
         self.session = ""
         """The id of the session, if it is kept."""
         answers = io.StringIO() if as_json else sys.stdout
-        self._draw = PlainDraw(answers, sys.stderr, os.environ, is_chat=False)
+        live = None
+        if not (as_json or stream) and has_screen(settings, sys.stderr):
+            # Imported here: a program that reads the answer needs no screen.
+            from nca.terminal.render.draw import Draw
+            from nca.terminal.render.screen import TailScreen
+
+            live = Draw(TailScreen(sys.stderr))
+        self._draw = PlainDraw(answers, sys.stderr, os.environ, is_chat=False, live=live)
+
+    def at_work(self) -> AbstractAsyncContextManager[None]:
+        """Show a person at a terminal that the turn goes on; a program reads nothing of it."""
+        return nullcontext() if self._as_json or self._stream else self._draw.at_work("Thinking")
 
     def on_event(self, event: Event) -> None:
         import msgspec

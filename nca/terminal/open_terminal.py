@@ -7,7 +7,7 @@ import select
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
     from nca.config.schema import TerminalSettings
@@ -20,12 +20,14 @@ _INCAPABLE = frozenset({"", "dumb", "unknown"})
 """Values of TERM for terminals that understand no escape codes."""
 
 
-def has_screen(settings: TerminalSettings) -> bool:
-    """Whether nca draws on a screen: a person is at a terminal for input and output, and wants more than lines."""
-    if settings.plain or sys.stdin is None or sys.stdout is None:
-        return False
-    is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
-    return is_terminal and os.environ.get("TERM", "").lower() not in _INCAPABLE
+def has_screen(settings: TerminalSettings, *streams: TextIO | None) -> bool:
+    """Whether nca draws on a screen: a person is at a terminal, and wants more than lines.
+
+    streams  what has to be a terminal; by default input and output
+    """
+    needed = streams or (sys.stdin, sys.stdout)
+    is_terminal = all(one is not None and one.isatty() for one in needed)
+    return is_terminal and not settings.plain and os.environ.get("TERM", "").lower() not in _INCAPABLE
 
 
 def has_typed_line() -> bool:

@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,6 +20,7 @@ from nca.sessions.store import Store
 from nca.testing.provider import Provider
 from nca.testing.scripted import Answer
 from tests.cli.command import environment, nca
+from tests.terminal.tty import Tty
 from tests.test_images import PNG
 from tests.testing.forked_tty import ForkedTty
 from tests.testing.forks import forked, shared
@@ -90,6 +92,52 @@ def test_what_claude_code_s_settings_say_at_every_start_is_no_line_for_a_program
     with ForkedTty(["nca", *begun], environment=env, cwd=project) as tty:
         assert tty.ends() == 0
         assert all(one in " ".join(tty.text().split()) for one in wanted), "a person at a terminal is told"
+
+
+@pytest.mark.parametrize("into", ["", " > answer"])
+def test_a_person_at_a_terminal_sees_what_goes_on(provider: Provider, tmp_path: Path, into: str) -> None:
+    """The line goes when the answer begins; nothing of it is in the answer."""
+    gate, begun = threading.Event(), threading.Event()
+    (tmp_path / "wait.sh").write_text("until test -e go; do sleep 0.05; done; echo ready\n")
+
+    def script(request: dict[str, Any]) -> Answer:
+        if request["messages"][-1]["role"] == "tool":
+            return Answer(text="It is ready.\nForty-two.")
+        begun.set()
+        assert gate.wait(60)
+        return Answer(text="I wait.", tool_calls=[("shell", {"command": "sh wait.sh"})])
+
+    provider.script = script
+    command = f"{sys.executable} -m nca run 'Wait for it' -m openai/test-model --permission auto{into}"
+    env = environment(tmp_path, OPENAI_API_KEY="k", OPENAI_API_BASE=provider.url, NCA_MODEL__CONTEXT_WINDOW="4000")
+    with Tty(["/bin/sh", "-c", f"cd {tmp_path} && {command}"], environment=env) as tty:
+        tty.sees("Thinking…")
+        assert begun.wait(60)
+        gate.set()
+        tty.sees("$ sh wait.sh…")
+        (tmp_path / "go").touch()
+        assert tty.ends() == 0
+        shown = tty.text()
+    assert "Thinking" not in shown
+    assert "wait.sh…" not in shown
+    written = (tmp_path / "answer").read_text() if into else shown
+    assert [line for line in written.splitlines() if line in ("I wait.", "It is ready.", "Forty-two.")] == [
+        "I wait.", "It is ready.", "Forty-two."
+    ]  # fmt: skip
+    assert "\x1b" not in written
+
+
+@pytest.mark.parametrize("how", ["--json", "--stream=ndjson", "plain"])
+def test_nothing_moves_for_a_program_or_in_plain_lines(provider: Provider, tmp_path: Path, how: str) -> None:
+    provider.script = lambda _: "Forty-two."
+    env = environment(tmp_path, OPENAI_API_KEY="k", OPENAI_API_BASE=provider.url, NCA_MODEL__CONTEXT_WINDOW="4000")
+    env |= {"NCA_TERMINAL__PLAIN": "true"} if how == "plain" else {}
+    command = ["nca", "run", "What is it?", "-m", "openai/test-model", *([how] if how != "plain" else [])]
+    with ForkedTty(command, environment=env, cwd=tmp_path) as tty:
+        assert tty.ends() == 0
+    assert b"Forty-two." in tty.raw
+    assert b"Thinking" not in tty.raw
+    assert b"\x1b" not in tty.raw
 
 
 def test_an_error_is_printed_once(provider: Provider, tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from nca.agent.context_notices import Exchange
     from nca.config.schema import TerminalSettings
+    from nca.terminal.render.draw import Draw
 
 LEAST_COLUMNS = 20
 """A narrower terminal breaks the lines itself: a panel would have a letter a line there."""
@@ -38,12 +39,20 @@ class PlainDraw:
     """Writes a conversation's events as lines. Never raises; after a failed write it is silent.
 
     is_chat  advice names commands of the chat, else those of the shell
+    live     draws what goes on below the lines, on a screen that prints nothing; None: nothing moves
     """
 
     def __init__(
-        self, answers: TextIO, asides: TextIO, environment: Mapping[str, str], *, is_chat: bool = True
+        self,
+        answers: TextIO,
+        asides: TextIO,
+        environment: Mapping[str, str],
+        *,
+        is_chat: bool = True,
+        live: Draw | None = None,
     ) -> None:
         self._is_chat = is_chat
+        self._live = live
         self.session = ""
         """For advice to a shell: the id of the session, if it is kept."""
         self.recent = RecentCalls()
@@ -101,6 +110,8 @@ class PlainDraw:
                 self._is_thought_open = True
                 self._write(self._asides, self._reasoning.feed(event.text))
             case events.ToolStarted():
+                if self._live is not None:
+                    self._end_answer()
                 self._running.begin(event)
             case events.ToolProgress():
                 self._running.progress(event)
@@ -127,6 +138,12 @@ class PlainDraw:
         is_needed = self._is_chat or self._wraps_asides or not (isinstance(event, events.Notice) and event.is_usual)
         if is_needed and (line := self._notices.line(event)):
             self._aside(self._followed(line[0]))
+        if self._live is not None:
+            self._live.screen.is_line_open = self._is_thought_open or (self._is_line_open and self._is_terminal)
+            if isinstance(event, events.TextDelta):
+                self._live.status("Writing the answer")
+            elif not isinstance(event, events.ReasoningDelta):
+                self._live.on_event(event)
 
     def _followed(self, text: str) -> str:
         """The text with what can be typed here."""
@@ -187,8 +204,13 @@ class PlainDraw:
 
     @asynccontextmanager
     async def at_work(self, label: str) -> AsyncIterator[None]:
+        if self._live is not None:
+            async with self._live.at_work(label):
+                yield
+            return
         self._label = label
-        signs = asyncio.create_task(self._signs_of_life()) if self._is_terminal else None
+        is_watched = self._is_terminal if self._is_chat else self._wraps_asides
+        signs = asyncio.create_task(self._signs_of_life()) if is_watched else None
         try:
             yield
         finally:
@@ -246,6 +268,8 @@ class PlainDraw:
             self._write(self._asides, self._reasoning.finish() + "\n")
 
     def _write(self, writer: StreamWriter, text: str) -> None:
+        if self._live is not None and text:
+            self._live.screen.clear_tail()
         error = writer.write(text)
         if error is not None and writer is self._answers and not is_broken_pipe(error):
             self._aside(write_error_line(error))

@@ -49,6 +49,8 @@ class Screen:
         self._cursor: Cursor | None = None
         self._rewraps = rewraps_lines()
         self._above_prompt: Callable[[Callable[[], None]], None] | None = None
+        self.is_line_open = False
+        """Another writer has begun a line here, so no tail can be drawn below it."""
 
     @property
     def failure(self) -> Exception | None:
@@ -149,6 +151,21 @@ class Screen:
         with self.console.capture() as captured:
             self.console.print(renderable)
         return captured.get()
+
+
+class TailScreen(Screen):
+    """Draws the tail alone: what is printed is written elsewhere."""
+
+    def print(self, *renderables: RenderableType) -> None:
+        pass
+
+    def draw(
+        self, printed: Iterable[RenderableType], tail: RenderableType | None, cursor: Cursor | None = None
+    ) -> None:
+        super().draw((), None if self.is_line_open else tail, cursor)
+
+    def send_codes(self, codes: str) -> None:
+        pass
 
 
 class KeptScreen(Screen):
