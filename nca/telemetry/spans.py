@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from importlib import metadata
 from typing import Any
 
+import requests
 from opentelemetry import metrics, trace
 from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
@@ -298,8 +299,28 @@ def instruments(env: Mapping[str, str], *, has_traces: bool, has_metrics: bool) 
     return tracers.get_tracer(NAME, _version()), meters.get_meter(NAME, _version())
 
 
+class _Session(requests.Session):
+    """Of an exporter. At the end no failed connection is tried again: between tries the SDK waits for seconds."""
+
+    is_last = threading.Event()
+
+    def send(self, *given: Any, **more: Any) -> Any:
+        try:
+            return super().send(*given, **more)
+        except requests.ConnectionError as error:
+            if self.is_last.is_set():
+                raise requests.RequestException(str(error)) from error
+            raise
+
+
+def _session(env: Mapping[str, str]) -> requests.Session | None:
+    """None if the environment names a maker of sessions."""
+    return None if any(name.endswith("_CREDENTIAL_PROVIDER") for name in env) else _Session()
+
+
 def send_rest() -> None:
     """Send what has been collected, before the program ends. A receiver that does not answer is not waited for."""
+    _Session.is_last.set()
 
     def shut_down() -> None:
         for provider in _made.values():
@@ -318,7 +339,7 @@ def _tracers(env: Mapping[str, str]) -> TracerProvider:
         return theirs
     if not isinstance(made := _made.get("traces"), TracerProvider):
         made = SdkTracerProvider(resource=_resource(env))
-        made.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+        made.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(session=_session(env))))
         _made["traces"] = made
     return made
 
@@ -328,7 +349,8 @@ def _meters(env: Mapping[str, str]) -> MeterProvider:
     if isinstance(theirs, SdkMeterProvider):
         return theirs
     if not isinstance(made := _made.get("metrics"), MeterProvider):
-        made = SdkMeterProvider([PeriodicExportingMetricReader(OTLPMetricExporter())], resource=_resource(env))
+        reader = PeriodicExportingMetricReader(OTLPMetricExporter(session=_session(env)))
+        made = SdkMeterProvider([reader], resource=_resource(env))
         _made["metrics"] = made
     return made
 

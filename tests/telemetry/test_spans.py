@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import socketserver
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -262,6 +264,22 @@ def test_a_receiver_that_is_gone_is_no_words_on_the_terminal(tmp_path: Path) -> 
         extra: dict[str, Any] = {**keys(provider), "OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9"}
         done = forked("run", "Hi.", home=tmp_path, **extra)
     assert (done.returncode, done.stdout, done.stderr) == (0, "Hello there.\n", "")
+
+
+def test_a_receiver_that_takes_no_connection_is_not_asked_again_at_the_end(tmp_path: Path) -> None:
+    taken: list[int] = []
+
+    class Closing(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            taken.append(1)
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Closing) as server, Provider(lambda _: "Hello.") as provider:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_address[1]}"
+        extra: dict[str, Any] = {**keys(provider), "OTEL_EXPORTER_OTLP_ENDPOINT": address}
+        forked("run", "Hi.", home=tmp_path, **extra)
+        server.shutdown()
+    assert 2 <= len(taken) <= 4, "the SDK itself tries twice at once, for spans and for metrics"
 
 
 @pytest.mark.parametrize(
