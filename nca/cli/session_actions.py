@@ -226,23 +226,27 @@ def _export_as(name: str, copy: SessionCopy, file: str) -> None:
 
 
 def import_session(
-    file: Annotated[
-        str, typer.Argument(metavar="FILE", help="nca's JSON, a transcript, or another agent's session; - is stdin.")
+    files: Annotated[
+        list[str],
+        typer.Argument(metavar="FILE...", help="nca's JSON, a transcript, or another agent's session; - is stdin."),
     ],
-    name: Annotated[str, typer.Option(help="A name for the session.")] = "",
+    name: Annotated[str, typer.Option(help="A name for the session, if it is one.")] = "",
 ) -> None:
-    """Import a file as a new session and print its id. An invalid file imports nothing.
+    """Import each file as a new session and print its id. If one is invalid, nothing is imported.
 
     FILE#KEY names one of several sessions in a file.
     """
     from nca.transcripts.conversation_file import read_conversation
 
-    source, key = open_source(file)
-    found = read_conversation(source, directory=str(Path.cwd()), name=name, key=key)
+    if name and len(files) > 1:
+        raise UsageError("--name is for one session; valid: one FILE.")
+    named = [open_source(file) for file in files]
+    read = [read_conversation(source, directory=str(Path.cwd()), name=name, key=key) for source, key in named]
     with open_session_store(read_only=False) as store:
-        info = store.add(found.copy)
-    print_notes(found.notes)
-    print_new_session(info)
+        for found in read:
+            info = store.add(found.copy)
+            print_notes(found.notes)
+            print_new_session(info)
 
 
 _PLACE = "Default: your store. Else a URL of PostgreSQL, or a file."

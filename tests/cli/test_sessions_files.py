@@ -110,6 +110,12 @@ def test_import_of_other_programs_files(tmp_path: Path) -> None:
         nca("sessions", "import", name, home=tmp_path).stdout.strip()
         for name in ("array.json", "object.json", "items.json", "lines.jsonl")
     ]
+    both = ("sessions", "import", "array.json", "lines.jsonl")
+    ids += nca(*both, home=tmp_path).stdout.splitlines()
+    assert len(ids) == 6
+    assert nca(*both, "--name", "x", home=tmp_path).returncode == 2
+    assert (bad := nca(*both, "none.json", home=tmp_path)).returncode == 2
+    assert bad.stdout == "", "one that is invalid imports nothing"
     piped = nca("sessions", "import", "-", home=tmp_path, stdin=json.dumps(ROWS)).stdout.strip()
     with store_in(tmp_path) as store:
         for name in (*ids, piped):
