@@ -171,6 +171,22 @@ def exclusively(path: Path, *, mode: int = 0o700) -> Iterator[None]:
         yield
 
 
+def is_missing(path: Path) -> bool:
+    """Whether there is surely nothing. A path that cannot be asked about, as in a folder of another user, is not."""
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def paths_below(folder: Path, pattern: str) -> Iterator[Path]:
+    """The paths below a folder that match: none of one that cannot be read, for which `Path.glob` raises."""
+    return iter(folder.glob(pattern) if os.path.isdir(folder) else ())
+
+
 def sync_folder(folder: Path) -> None:
     """Make a new or renamed entry of a folder durable, if the file system can."""
     with suppress(OSError), descriptor(folder, os.O_RDONLY) as handle:

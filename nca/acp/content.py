@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -108,10 +109,10 @@ def _linked(block: schema.ResourceContentBlock, directory: Path, open_files: Edi
     if path is None:
         return f" [{label}]({one_line(block.uri)}) "
     name = name_in(path, directory)
-    text = open_files.read(path) if open_files is not None and not path.is_dir() else None
+    text = open_files.read(path) if open_files is not None and not os.path.isdir(path) else None
     if text is not None and not _is_saved(path, text):
         prompt.beside.append(Beside(name, clean_text(text), "attached"))
-    elif path.exists():
+    elif os.path.exists(path):
         prompt.attachments.append(path)
     else:
         raise UsageError(f"{one_line(str(path))}: there is no such file.", advice="Nothing was sent.")

@@ -162,7 +162,7 @@ def _passed_over(folder: Path, *, is_read: bool, reads_own: bool) -> Iterator[tu
 
 
 def _is_file(path: Path) -> bool:
-    return os.path.isfile(path)  # noqa: PTH113  never raises
+    return os.path.isfile(path)
 
 
 def _is_pointer(file: Path, to: Path) -> bool:

@@ -127,7 +127,7 @@ def imports(path: Path, text: str) -> Iterator[tuple[str, Path]]:
     for name in _IMPORT.findall(_CODE.sub("", text)):
         for written in (name, name.rstrip(".,;:!?")):
             target = os.path.normpath(path.parent / os.path.expanduser(written))  # noqa: PTH111  never raises
-            if os.path.isfile(target):  # noqa: PTH113  a name that is too long, or in a closed folder, is not a file
+            if os.path.isfile(target):
                 yield written, Path(target)
                 break
 
@@ -231,7 +231,7 @@ class Reach:
         parts = path.relative_to(self.root).parts
         if self._has_home and any(part.startswith(".") for part in parts):
             return "is hidden in the home directory"
-        links = (self.root.joinpath(*parts[:count]).is_symlink() for count in range(1, len(parts) + 1))
+        links = (os.path.islink(self.root.joinpath(*parts[:count])) for count in range(1, len(parts) + 1))
         return "is behind a symbolic link" if any(links) else ""
 
     @property
@@ -274,7 +274,7 @@ def _git_folder(directory: Path) -> Path | None:
     if root is None:
         return None
     git = root / ".git"
-    if git.is_dir():
+    if os.path.isdir(git):
         return git
     # A work tree's or a submodule's.
     named = _beginning(git)

@@ -152,7 +152,7 @@ def append_day(notes: Path, summary: str, day: date, *, heading: str = "") -> Pa
     if not text:
         return None
     path = day_file(notes, day)
-    if path.parent.is_symlink():
+    if os.path.islink(path.parent):
         raise _left(path.parent, "is a link, which a project could lay anywhere")
     title = " ".join(clean_text(heading).split()) or "Earlier part of a conversation"
     try:
@@ -175,7 +175,7 @@ def day_entries(notes: Path) -> list[tuple[date, int, str]]:
     folder = day_file(notes, date.min).parent
     try:
         # Links are skipped, because a project's link could lead anywhere.
-        paths = [] if folder.is_symlink() else [path for path in folder.iterdir() if not path.is_symlink()]
+        paths = [] if os.path.islink(folder) else [path for path in folder.iterdir() if not os.path.islink(path)]
     except OSError:  # no day was kept yet
         return []
     days = sorted(day for path in paths if (day := _day_of(path)) is not None)

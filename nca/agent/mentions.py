@@ -140,7 +140,7 @@ def _existing(name: str, directory: Path) -> Path | None:
     try:
         written = Path(name) if name.startswith("./") else Path(name).expanduser()
         path = (directory / written).resolve()
-        return path if path.exists() else None
+        return path if os.path.exists(path) else None
     except (OSError, RuntimeError, ValueError):
         # No file: a name that is too long, a loop of links, or an unknown user's home.
         return None
@@ -237,7 +237,7 @@ class _Image:
 
 def _read(path: Path, name: str, *, can_see: bool) -> _Text | _Image:
     try:
-        if path.is_dir():
+        if os.path.isdir(path):
             text = clean_text(listing(Workspace(path), path, name).text)
             return _Text(f"{name.rstrip('/')}/", text, len(text.encode()))
         with open_own(path, name) as file:

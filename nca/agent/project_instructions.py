@@ -210,7 +210,7 @@ class RuleFiles(NamedTuple):
 def rule_files(folder: Path, base: Path | None = None) -> RuleFiles:
     """The rules of a folder. base: where their paths begin; None: the folder."""
     found = RuleFiles([], {})
-    if not os.path.isdir(folder / RULES_FOLDER):  # noqa: PTH112  never raises
+    if not os.path.isdir(folder / RULES_FOLDER):
         return found
     place = Place(folder / RULES_FOLDER, Workspace(folder))
     names = place.markdown_files()

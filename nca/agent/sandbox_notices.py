@@ -38,7 +38,10 @@ class SandboxNotices:
             return
         self._is_done[is_asked] = True
         mark = self._state.loaded.data_dir / _MARK
-        if is_asked and (self._state.loaded.origin("tools.sandbox") != "default" or mark.exists()):
+        is_known = self._state.loaded.origin("tools.sandbox") != "default" or await asyncio.to_thread(
+            os.path.exists, mark
+        )
+        if is_asked and is_known:
             return
         can_have = await asyncio.to_thread(is_available, os.environ.get("PATH", ""), self._root)
         if not is_asked:

@@ -10,6 +10,7 @@ import shutil
 from datetime import datetime
 from pathlib import Path
 
+from nca.safe_files import paths_below
 from nca.tools.files.reading_rules import ANY_READING, Reading
 from nca.tools.files.workspace import Workspace, shown
 from nca.tools.tool import ToolError
@@ -60,7 +61,7 @@ def _git(directory: Path) -> str:
     root = next((folder for folder in (directory, *directory.parents) if os.path.lexists(folder / ".git")), None)
     if root is None:
         return "no git repository"
-    if (root / ".git").is_file():
+    if os.path.isfile(root / ".git"):
         # A work tree's or a submodule's: its branch is elsewhere, where the file of a stranger's project may lead.
         return "a git work tree"
     head = _Folder(root).text(".git/HEAD")[:MAX_BRANCH_CHARS].strip()
@@ -90,7 +91,7 @@ class _Folder:
         return declared or next(by_file, "") or self._of_test_files()
 
     def _has(self, name: str) -> bool:
-        return (self._directory / name).is_file()
+        return os.path.isfile(self._directory / name)
 
     def _of_makefile(self) -> str:
         makefile = next((name for name in _MAKEFILES if self._has(name)), "")
@@ -113,7 +114,7 @@ class _Folder:
     def _of_test_files(self) -> str:
         """By the first folder with tests in Python."""
         for folder in _TEST_FOLDERS:
-            names = sorted(path.name for path in (self._directory / folder).glob("test_*.py"))[:_MOST_TEST_FILES]
+            names = sorted(path.name for path in paths_below(self._directory / folder, "test_*.py"))[:_MOST_TEST_FILES]
             if not names:
                 continue
             if any(_FUNCTION.search(self.text(f"{folder}/{name}")) for name in names):

@@ -16,7 +16,7 @@ from nca.context.repeats import Failure, Repeats
 from nca.context.request import resolve
 from nca.errors import NcaError
 from nca.messages import ToolCall
-from nca.safe_files import open_folder
+from nca.safe_files import open_folder, paths_below
 from nca.sessions.foreign_rows import ForeignDatabase, foreign_database
 from nca.transcripts.descriptions import compactions
 from nca.transcripts.formats.assemble import assemble
@@ -45,7 +45,7 @@ class StoredTranscript:
 
         Raises OSError, InvalidMessages.
         """
-        for path in sorted(self._folder.glob(self._names)):
+        for path in sorted(paths_below(self._folder, self._names)):
             with foreign_database(path, is_open=True) as database:
                 for session in database.rows("session", {"id": self._session}):
                     found = self._whole(database)

@@ -194,6 +194,11 @@ def _call(arguments: list[str]) -> int:
             raise
         advice = "Change to another one, for example with cd."
         raise NcaError("The directory that you are in was deleted.", advice=advice) from error
+    except PermissionError as error:
+        if not isinstance(error.filename, str):
+            raise
+        advice = "It may belong to another user, for example after a command with sudo."
+        raise NcaError(f"{error.filename}: cannot be used ({error.strerror}).", advice=advice) from error
 
 
 def _parse_and_call(arguments: list[str]) -> int:
@@ -217,9 +222,10 @@ def _parse_and_call(arguments: list[str]) -> int:
 def _use_stored_keys() -> None:
     from nca.config.paths import keys_file
     from nca.errors import ConfigError
+    from nca.safe_files import is_missing
 
     try:
-        if keys_file(os.environ).exists():
+        if not is_missing(keys_file(os.environ)):
             from nca.models.keys import use
 
             use(os.environ)

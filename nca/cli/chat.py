@@ -133,7 +133,9 @@ async def _chat(asked: _Asked) -> int:
 def _is_cut_off(loaded: LoadedSettings) -> bool:
     """Whether a rewind in this folder was cut off, or is made by another nca: it ends before there is a prompt."""
     session = loaded.settings.session
-    return session.persist and workspace_file(store_place(session.store).path, Path.cwd().resolve(), "rewind").exists()
+    return session.persist and os.path.exists(
+        workspace_file(store_place(session.store).path, Path.cwd().resolve(), "rewind")
+    )
 
 
 async def _load_behind(first: FirstPrompt) -> None:

@@ -15,6 +15,7 @@ from nca.cli import flags
 from nca.cli.early_questions import ask_trust, can_ask
 from nca.config.paths import project_config_file, user_config_file
 from nca.errors import ConfigError, UsageError
+from nca.safe_files import is_missing
 from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.sessions import place
 
@@ -115,10 +116,10 @@ def unset(
     from nca.config.overrides import UNSET
 
     file = _file(user=user)
-    before = file.read_bytes() if file.is_file() else b""
+    before = file.read_bytes() if os.path.isfile(file) else b""
     canonical = _save(file, key, UNSET, user=user)
     loaded, shown = _load(), one_line(str(file))
-    was_there = before != (file.read_bytes() if file.is_file() else b"")
+    was_there = before != (file.read_bytes() if os.path.isfile(file) else b"")
     said = f"Removed {canonical} from {shown}." if was_there else f"{canonical} is not in {shown}."
     flags.say(f"{said} Now: {_text(loaded, canonical)} ({one_line(loaded.origin(canonical))})")
 
@@ -127,7 +128,8 @@ def unset(
 def path() -> None:
     """Show where the settings files are, and whether they exist."""
     for owner, file in (("user", _file(user=True)), ("project", _file(user=False))):
-        flags.say(f"{owner:<7}  {one_line(str(file))}  ({'exists' if file.exists() else 'does not exist'})", hang=9)
+        state = "does not exist" if is_missing(file) else "exists" if os.path.exists(file) else "cannot be read"
+        flags.say(f"{owner:<7}  {one_line(str(file))}  ({state})", hang=9)
 
 
 @app.command()

@@ -26,6 +26,7 @@ from nca.cli.store import MUCH_UNUSED_BYTES, VACUUM, disk_parts
 from nca.config.paths import data_dir, project_config_file, user_config_file
 from nca.errors import ConfigError, ModelNotFound, NcaError, StoreDamaged, sentence
 from nca.humanize import byte_size, counted, local_time
+from nca.safe_files import is_missing, paths_below
 from nca.terminal.render.sanitize import one_line
 
 if TYPE_CHECKING:
@@ -158,7 +159,7 @@ def _settings() -> Iterator[Finding]:
 
     loaded = load_settings({}, None)
     check_names(loaded)
-    states = (f"{file} ({'read' if file.exists() else 'no file, so it sets nothing'})" for file in files)
+    states = (f"{file} ({'no file, so it sets nothing' if is_missing(file) else 'read'})" for file in files)
     yield Finding("settings", "ok", ", ".join(states))
     for note in loaded.notes:
         yield Finding("settings", "warn", note)
@@ -167,11 +168,11 @@ def _settings() -> Iterator[Finding]:
 def _data() -> Iterator[Finding]:
     """The directory that holds the sessions."""
     folder = store_place("").path.parent
-    existing = next((one for one in (folder, *folder.parents) if one.exists()), folder)
-    if existing.is_dir() and (free := shutil.disk_usage(existing).free) < LEAST_FREE_BYTES:
+    existing = next((one for one in (folder, *folder.parents) if os.path.exists(one)), folder)
+    if os.path.isdir(existing) and (free := shutil.disk_usage(existing).free) < LEAST_FREE_BYTES:
         advice = "Free some space, or sessions cannot be stored."
         yield Finding("data", "warn", f"{folder} is on a disk with {byte_size(free)} left.", advice)
-    elif existing.is_dir() and os.access(existing, os.W_OK | os.X_OK):
+    elif os.path.isdir(existing) and os.access(existing, os.W_OK | os.X_OK):
         yield Finding("data", "ok", f"{folder}{'' if existing == folder else ' (not created yet)'}")
     else:
         advice = "Sessions would be kept in memory only. Set NCA_HOME to a writable folder."
@@ -186,7 +187,7 @@ def _database() -> Iterator[Finding]:
     if url:
         yield _postgres(url)
         return
-    if not path.exists():
+    if is_missing(path):
         yield Finding("database", "ok", "not created yet")
         return
     with open_session_store(read_only=True) as store:
@@ -236,7 +237,7 @@ def _spools() -> Iterator[Finding]:
     from nca.sessions.postgres import spool
 
     used = store_place().path
-    for folder in sorted(data_dir(os.environ).glob("postgresql-*")):
+    for folder in sorted(paths_below(data_dir(os.environ), "postgresql-*")):
         advice = "An open session stores them once the database can be reached; otherwise the next start does."
         if folder != used.parent:
             advice = "session.store names another database now. The next start with their own database stores them."
@@ -314,7 +315,7 @@ def _weights() -> Iterator[Finding]:
     from nca.models.embedded import weights
 
     names = weights.installed()
-    parts = sorted(part.name.removesuffix(".gguf.part") for part in weights.models_dir().glob("*.gguf.part"))
+    parts = sorted(part.name.removesuffix(".gguf.part") for part in paths_below(weights.models_dir(), "*.gguf.part"))
     partial_downloads = f"; incomplete: {', '.join(parts)}" if parts else ""
     if names:
         yield Finding("weights", "ok", f"{', '.join(names)}{partial_downloads}")

@@ -235,7 +235,7 @@ def say_notes(notes: Sequence[str]) -> None:
 
 def stored_session(file: str) -> SessionCopy | None:
     """The session with this id or name; None for standard input and for a file. Raises UsageError, StoreError."""
-    if file == "-" or Path(file).exists() or Path(file.rpartition("#")[0]).is_file():
+    if file == "-" or os.path.exists(file) or os.path.isfile(Path(file.rpartition("#")[0])):
         return None
     try:
         with open_session_store(read_only=True) as store:
@@ -259,9 +259,9 @@ def open_source(file: str) -> tuple[Source, str]:
         return Source("standard input", raw=sys.stdin.buffer.read()), ""
     name, key = Path(file), ""
     before, mark, after = file.rpartition("#")
-    if mark and not name.exists() and Path(before).exists():
+    if mark and not os.path.exists(name) and os.path.exists(before):
         name, key = Path(before), after
-    if name.is_file() or name.is_dir():
+    if os.path.isfile(name) or os.path.isdir(name):
         return Source.of_file(name), key
     try:
         return Source(str(name), raw=name.read_bytes()), key

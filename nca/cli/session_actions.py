@@ -17,6 +17,7 @@ from nca.cli.startup import named_place, open_session_store, store_place
 from nca.cli.store import disk_parts
 from nca.errors import NcaError, SessionNotFound, StoreError, UsageError
 from nca.humanize import byte_size, counted
+from nca.safe_files import is_missing
 from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.sessions import title, written_lines
 
@@ -89,7 +90,7 @@ def back_up_sessions(
     refuse_existing(file, advice="Name another file.")
     with open_session_store(read_only=True) as store:
         count = len(store.list(None))
-        if not (store.can_take_over or (store.path and store.path.exists())):
+        if not (store.can_take_over or (store.path and not is_missing(store.path))):
             raise UsageError("There are no sessions to back up.")
         store.back_up(file)
     typer.echo(f"Backed up {counted(count, 'session')} to {one_line(str(file))}.")
@@ -152,7 +153,7 @@ def show_usage(as_json: AsJson = False) -> None:
 def vacuum_sessions() -> None:
     """Give back the room that the databases no longer need. Everything that is kept stays as it is."""
     path, url = store_place()
-    if not (url or path.exists()):
+    if not url and is_missing(path):
         typer.echo("No sessions yet.")
         return
     with open_session_store(read_only=False) as store:
@@ -260,9 +261,9 @@ def copy_sessions(
     """Copy sessions to another store, each exactly and under its id. Those that are there already stay as they are."""
     begins = named_place("--from", source) if source else store_place()
     ends = named_place("--to", to) if to else store_place()
-    if source and not (begins.url or begins.path.exists()):
+    if source and not begins.url and is_missing(begins.path):
         raise UsageError(f"--from {source}: there is no such file.")
-    if to and not (ends.url or ends.path.parent.is_dir()):
+    if to and not (ends.url or os.path.isdir(ends.path.parent)):
         raise UsageError(f"--to {to}: there is no folder {ends.path.parent}.")
     if begins == ends:
         raise UsageError("--from and --to are the same store.", advice="Example: --to postgresql://ada@db.example/nca")
@@ -303,7 +304,7 @@ def _copy(here: Store, there: Store, session_id: str) -> bool:
             )
         return False
     begins, ends = here.outputs_folder(session_id), there.outputs_folder(session_id)
-    if begins and ends and begins.is_dir():
+    if begins and ends and os.path.isdir(begins):
         shutil.copytree(begins, ends, dirs_exist_ok=True)
     there.add(copy, keeps_id=True)
     return True

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nca.config.paths import data_dir, user_config_file
 from nca.errors import ConfigError, ModelUnavailable, SessionNotFound, StoreDamaged, StoreError, StoreTooNew, UsageError
+from nca.safe_files import is_missing
 
 if TYPE_CHECKING:
     from nca.agent.approvals import Person
@@ -154,7 +155,7 @@ def named_place(option: str, named: str) -> StorePlace:
 
 
 def _store_url() -> str:
-    if "NCA_SESSION__STORE" not in os.environ and not user_config_file(os.environ).exists():
+    if "NCA_SESSION__STORE" not in os.environ and is_missing(user_config_file(os.environ)):
         return ""  # the usual case, for which nothing is read
     return load_settings({}, None).settings.session.store
 

@@ -11,6 +11,7 @@ import typer
 from nca.cli.startup import store_place
 from nca.config.paths import cache_dir
 from nca.errors import UsageError
+from nca.safe_files import paths_below
 from nca.terminal.render.sanitize import one_line
 
 if TYPE_CHECKING:
@@ -84,4 +85,5 @@ def disk_parts(store: StoreSizes) -> list[DiskPart]:
 
 def folder_bytes(folder: Path) -> int:
     """The size of all files in a folder; 0 if there is no folder."""
-    return sum(path.lstat().st_size for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
+    found = paths_below(folder, "**/*")
+    return sum(path.lstat().st_size for path in found if os.path.isfile(path) and not os.path.islink(path))

@@ -17,7 +17,7 @@ from nca.config.hooks import EVENTS, Hook
 from nca.config.tables import read_row
 from nca.config.value_types import InvalidValue
 from nca.humanize import UsualNotice
-from nca.safe_files import open_ordinary
+from nca.safe_files import open_ordinary, paths_below
 
 KEY_VARIABLE = "ANTHROPIC_API_KEY"
 MODELS: Mapping[str, str] = {
@@ -69,7 +69,7 @@ def claude_documents(folder: Path, env: Mapping[str, str], notes: list[str], *, 
 def agent_models(folder: Path, env: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
     """The models that the agents below a folder name, as NAME=MODEL, and why the others are not used."""
     found, why_not = list[str](), dict[str, str]()
-    for path in sorted((folder / AGENTS_FOLDER).glob("*.md"))[:MOST_AGENTS]:
+    for path in sorted(paths_below(folder / AGENTS_FOLDER, "*.md"))[:MOST_AGENTS]:
         try:
             with open_ordinary(path) as file:
                 front = file.read(_FRONT_BYTES).decode("utf-8-sig", "replace").split("\n---", 1)[0]

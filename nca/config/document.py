@@ -6,6 +6,7 @@ A project's file may come from anyone, so its size and nesting are limited, and 
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
@@ -105,7 +106,7 @@ def leaves(data: dict[str, Any], path: Path, whole: Collection[KeyPath] = ()) ->
 def read_folder(value: Any, name: str) -> Path:
     """The absolute path of a folder that a program passes. Raises UsageError if there is none."""
     path = read_path(value, name).absolute()
-    if not path.is_dir():
+    if not os.path.isdir(path):
         raise UsageError(f"{name}: {shown_path(path)} is no folder.")
     return path
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -160,7 +161,7 @@ def _keep_copy(path: Path) -> None:
         with contextlib.suppress(FileExistsError), copy.open("xb") as file:
             file.write(raw)
             return
-        if copy.is_file() and copy.read_bytes() == raw:
+        if os.path.isfile(copy) and copy.read_bytes() == raw:
             return
 
 

@@ -7,6 +7,7 @@ exactly this definition (nca.config.projects). A server in a later layer replace
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -79,7 +80,7 @@ class McpServer(Row):
         """The folders that its arguments name, except for values of options: there the person lets it work."""
         before = ("", *self.args)
         named = (Path(one) for option, one in zip(before, self.args, strict=False) if not option.startswith("--"))
-        return tuple(path for path in named if path.is_absolute() and path.is_dir())
+        return tuple(path for path in named if path.is_absolute() and os.path.isdir(path))
 
     @property
     def digest(self) -> str:

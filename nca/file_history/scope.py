@@ -67,7 +67,7 @@ class Scope:
         Without the workspace, as on a drive that is not mounted, nothing can be finished.
         """
         is_lasting = self._store.path is not None and not self._store.is_read_only
-        return is_lasting and self.is_recorded and self.root.is_dir()
+        return is_lasting and self.is_recorded and os.path.isdir(self.root)
 
     @property
     def own(self) -> Callable[[str], object]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
@@ -150,7 +151,7 @@ def fit_files(
 def _save(text: str, place: Path) -> Path:
     """Write the whole, readable by its owner only; the same text in a folder gives the same file."""
     try:
-        if place.is_dir():
+        if os.path.isdir(place):
             digest = blake2b(text.encode("utf-8"), digest_size=8).hexdigest()
             place = place / f"tool-output-{digest}.txt"
         place.parent.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)

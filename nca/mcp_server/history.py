@@ -270,7 +270,7 @@ class Scope:
     def of_directories(cls, directories: Iterable[Path]) -> Scope:
         """Raises UsageError for a folder that there is not."""
         paths = [one.expanduser().absolute() for one in directories]
-        if missing := [path for path in paths if not path.is_dir()]:
+        if missing := [path for path in paths if not os.path.isdir(path)]:
             raise UsageError(f"--directory: there is no folder {missing[0]}.")
         return cls(_both_names(paths))
 

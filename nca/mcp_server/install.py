@@ -5,6 +5,7 @@ Every other character of the file stays. A file that cannot be kept so is left a
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -91,7 +92,7 @@ def _opencode_file(env: Mapping[str, str]) -> Path:
     """The one that is there, of the two that opencode reads."""
     folder = below("XDG_CONFIG_HOME", ".config", "opencode")(env)
     with_comments = folder / "opencode.jsonc"
-    return with_comments if with_comments.exists() else folder / "opencode.json"
+    return with_comments if os.path.exists(with_comments) else folder / "opencode.json"
 
 
 _VSCODE = ("", "Library/Application Support") if sys.platform == "darwin" else ("XDG_CONFIG_HOME", ".config")
@@ -219,7 +220,7 @@ def text_of(file: Path) -> str | None:
 
 def itself(file: Path) -> Path:
     """The file that is to be changed: a link is kept, and what it points to is changed."""
-    return file.resolve() if file.is_symlink() else file
+    return file.resolve() if os.path.islink(file) else file
 
 
 def _read(text: str, *, is_toml: bool) -> Any:

@@ -148,7 +148,7 @@ class OtherAgents(Place):
                         status = path.stat()
                         # A database that is in use has its newest pages in a log beside it.
                         log = path.with_name(f"{path.name}-wal")
-                        beside = log.stat() if log.exists() else None
+                        beside = log.stat() if os.path.exists(log) else None
                         size = status.st_size + (beside.st_size if beside else 0)
                         changed = max(status.st_mtime_ns, beside.st_mtime_ns if beside else 0)
                         yield foreign_index.File(path, one.name, size, changed)

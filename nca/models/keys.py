@@ -51,9 +51,11 @@ def stored(env: Mapping[str, str]) -> dict[str, str]:
         keys = data["keys"].items()
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except OSError as error:
+        raise ConfigError(f"{shown_path(path)}: the stored keys cannot be read ({error.strerror}).") from error
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ConfigError(
-            f"{shown_path(path)}: the stored keys cannot be read ({type(error).__name__}).",
+            f"{shown_path(path)}: the stored keys cannot be read (they are not as nca stores them).",
             advice="Remove the file, and store the keys again with `nca keys add`.",
         ) from error
     return {name: key for name, key in keys if name in VARIABLES.values() and is_key(key)}

@@ -81,7 +81,7 @@ def locate() -> Path | None:
     if spec is None or spec.origin is None:
         return None
     path = Path(spec.origin).with_name(FILE_NAME)
-    return path if path.is_file() else None
+    return path if os.path.isfile(path) else None
 
 
 @cache

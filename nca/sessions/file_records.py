@@ -52,7 +52,7 @@ class FileRecords:
     @staticmethod
     def exist(store: Path | None) -> bool:
         """Whether anything was ever recorded beside this store."""
-        return store is not None and store.with_name(FILES).exists()
+        return store is not None and os.path.exists(store.with_name(FILES))
 
     @staticmethod
     def sizes(store: Path) -> tuple[int, int]:

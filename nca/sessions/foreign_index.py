@@ -19,6 +19,7 @@ import msgspec
 
 from nca.errors import StoreError
 from nca.messages import Message
+from nca.safe_files import paths_below
 from nca.sessions.encoding import encode
 from nca.sessions.full_text import insert_passages
 from nca.sessions.opening import Kind, open_for_writing, remove
@@ -99,7 +100,7 @@ class ForeignIndex:
         except StoreError:
             remove(path)
             self._opened = open_for_writing(path, FOREIGN)
-        for aside in path.parent.glob(f"{path.name}.corrupt-*"):
+        for aside in paths_below(path.parent, f"{path.name}.corrupt-*"):
             aside.unlink(missing_ok=True)
         self.database = self._opened.database
         # After a power failure the last commits may be missing; the files are then read again.

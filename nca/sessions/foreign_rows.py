@@ -6,6 +6,7 @@ create or change the log's index beside it, so file and log are copied to a temp
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -84,7 +85,9 @@ def foreign_database(path: Path, *, is_open: bool = False) -> Iterator[ForeignDa
     """
     with tempfile.TemporaryDirectory(prefix="nca-") as folder:
         with _explained(path):
-            is_copied = size_of(log_of(path)) > 0 and not (is_open and path.with_name(f"{path.name}-shm").exists())
+            is_copied = size_of(log_of(path)) > 0 and not (
+                is_open and os.path.exists(path.with_name(f"{path.name}-shm"))
+            )
             connection = _connect_copy(path, Path(folder)) if is_copied else connect_for_reading(path)[0]
         with closing(connection):
             yield ForeignDatabase(connection, path)

@@ -157,7 +157,7 @@ def _open_or_set_aside(path: Path, kind: Kind, *, is_alone: bool) -> tuple[Datab
     # The new store is complete before the damaged one moves: until then, a kill or a full disk changes nothing.
     fresh = path.with_name(path.name + ".new")
     is_whole = paths.is_of(_header(fresh), kind.application_id) and paths.size_of(paths.log_of(fresh)) == 0
-    if is_alone and is_whole and not path.exists():
+    if is_alone and is_whole and not os.path.exists(path):
         # Killed between the two moves.
         _set_aside(path)
         note = f"{path} was damaged and has been set aside; the readable part is kept in a new store."
@@ -188,7 +188,7 @@ def _open_existing(path: Path, kind: Kind, *, is_alone: bool) -> Database:
         _make_private_file(path)
     else:
         _check_header(path, kind)
-    if is_alone and paths.suspicion_of(path).exists():
+    if is_alone and os.path.exists(paths.suspicion_of(path)):
         # No check finds all that SQLite stumbles over: none looks into the words of a full-text index.
         raise faults.damaged(path, "a process that read it met damage")
     has_log = paths.size_of(paths.log_of(path)) > 0
@@ -219,13 +219,13 @@ def _open_existing(path: Path, kind: Kind, *, is_alone: bool) -> Database:
 
 def _refuse_others(path: Path, kind: Kind) -> None:
     """Refuse whatever is at `path` and was never nca's, before anything is written. Raises NotAStore, StoreError."""
-    if path.exists() and not path.is_file():
-        raise _not_a_store(path, kind, "a directory, not a session database" if path.is_dir() else "not a file")
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise _not_a_store(path, kind, "a directory, not a session database" if os.path.isdir(path) else "not a file")
     with faults.explained(path, "read"):
         if paths.size_of(path) == 0 and paths.size_of(paths.log_of(path)) == 0:
             return
     header = _header(path)
-    if not (paths.is_of(header, kind.application_id) or _use_of(path).exists() or _is_at_home(path, kind)):
+    if not (paths.is_of(header, kind.application_id) or os.path.exists(_use_of(path)) or _is_at_home(path, kind)):
         raise _not_a_store(path, kind, _ANOTHERS if header.startswith(paths.MAGIC) else "not a session database")
 
 
@@ -259,7 +259,7 @@ def _is_blank(path: Path) -> bool:
             return False
         if paths.size_of(paths.log_of(path)) > 0:
             raise faults.damaged(path, "empty, with a write-ahead log beside it")
-        if path.exists() and paths.was_used(path):
+        if os.path.exists(path) and paths.was_used(path):
             raise faults.damaged(path, "something emptied it")
         return True
 

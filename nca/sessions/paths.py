@@ -14,6 +14,8 @@ import re
 from contextlib import suppress
 from pathlib import Path
 
+from nca.safe_files import paths_below
+
 SESSIONS, FILES = "sessions.db", "files.db"
 """What nca calls its databases: of sessions, and beside it of the files that they changed."""
 
@@ -128,11 +130,11 @@ def mark_closed(path: Path) -> None:
 
 def was_used(path: Path) -> bool:
     """Whether the database file had content: it was closed before, or something of its sessions is beside it."""
-    if mark_of(path).exists():
+    if os.path.exists(mark_of(path)):
         return True
     if path.name != SESSIONS:  # what is there may be of another store
         return False
-    kept = (path.parent.glob("locks/*.lock"), archives_of(path).glob("*.zip"))
+    kept = (paths_below(path.parent, "locks/*.lock"), paths_below(archives_of(path), "*.zip"))
     return size_of(path.with_name(FILES)) > 0 or any(_OF_SESSION.fullmatch(one.name) for found in kept for one in found)
 
 

@@ -5,6 +5,7 @@ A session in a list: the facts about it, and a preview of its last question and 
 
 from __future__ import annotations
 
+import os
 import secrets
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -202,7 +203,7 @@ def new_id(database: SessionDatabase, archive_of: Callable[[str], Path | None]) 
     while True:
         session_id = secrets.token_hex(_ID_BYTES)
         archive = archive_of(session_id)
-        is_archived = archive is not None and archive.exists()
+        is_archived = archive is not None and os.path.exists(archive)
         if not is_archived and not database.row("SELECT 1 FROM sessions WHERE id = ?", (session_id,)):
             return session_id
 
@@ -218,7 +219,7 @@ def find_session(database: SessionDatabase, named: str, archive_of: Callable[[st
     )
     if not rows:
         archive = archive_of(wanted) if wanted.isalnum() else None
-        if archive is not None and archive.exists():
+        if archive is not None and os.path.exists(archive):
             raise SessionNotFound(
                 f"Session {wanted} is archived", advice=f"`nca sessions restore {wanted}` brings it back."
             )

@@ -6,12 +6,14 @@ database. A folder goes with its session unless another session, such as a fork,
 
 from __future__ import annotations
 
+import os
 import shutil
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from nca.errors import StoreError
+from nca.safe_files import paths_below
 from nca.sessions.database import Database
 from nca.sessions.file_records import FileRecords
 from nca.sessions.lock import FileLock
@@ -70,13 +72,13 @@ def sizes(database: SessionDatabase, path: Path | None) -> StoreSizes:
     if path is None:
         return StoreSizes(*kept, unused, 0, 0, 0, 0, (), largest)
     history, history_unused = FileRecords.sizes(path)
-    aside = tuple(sorted(one for pattern in _ASIDE for one in path.parent.glob(pattern)))
+    aside = tuple(sorted(one for pattern in _ASIDE for one in paths_below(path.parent, pattern)))
     return StoreSizes(
         *kept,
         unused=unused + history_unused + size_of(log_of(path)),
         file_history=history,
-        outputs=sum(size_of(output) for output in outputs_of(path).rglob("*") if output.is_file()),
-        archives=sum(map(size_of, archives_of(path).glob("*.zip"))),
+        outputs=sum(size_of(output) for output in paths_below(outputs_of(path), "**/*") if os.path.isfile(output)),
+        archives=sum(map(size_of, paths_below(archives_of(path), "*.zip"))),
         set_aside=sum(map(size_of, aside)),
         aside=aside,
         largest=largest,

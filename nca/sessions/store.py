@@ -13,6 +13,7 @@ from nca.config.paths import PathLike, read_path
 from nca.errors import SessionLocked, SessionNotFound, StoreError
 from nca.humanize import check_kind
 from nca.messages import clean_text
+from nca.safe_files import paths_below
 from nca.sessions import results, transfer
 from nca.sessions import session as rows_of
 from nca.sessions import store_errors as faults
@@ -217,7 +218,7 @@ class Store:
         """Delete a session's archive, if it has one, and what a kill left of another."""
         if (archive := self.archive_of(session_id)) is not None:
             with faults.explained(archive, "delete"):
-                for left in (archive, *archive.parent.glob(f".{archive.name}.*.tmp")):
+                for left in (archive, *paths_below(archive.parent, f".{archive.name}.*.tmp")):
                     left.unlink(missing_ok=True)
 
     @property

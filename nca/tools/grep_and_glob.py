@@ -53,7 +53,7 @@ class _SearchTool(TypedTool):
 
     def _request(self, path: str, pattern: str, glob: str, max_results: int) -> SearchRequest:
         start = self.workspace.resolve(path)
-        if not start.exists():
+        if not os.path.exists(start):
             raise ToolError(f"there is no file or directory {shown(path)}")
         relative = start.relative_to(self.workspace.root).as_posix()
         return SearchRequest(str(self.workspace.root), relative, pattern, glob, max_results, self.deadline_seconds)
@@ -258,7 +258,7 @@ def _command(program: Path, request: SearchRequest) -> list[str] | None:
     if request.start == ".":
         # Ignore files above the root do not count.
         command += ["--no-require-git", "--no-ignore-parent"]
-    elif not Path(request.root, ".git").exists():
+    elif not os.path.exists(Path(request.root, ".git")):
         # Ignore files between the root and the start count, but none above: ripgrep stops only at a repository.
         return None
     if glob := request.glob.strip():

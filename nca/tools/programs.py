@@ -200,24 +200,24 @@ _ASKED = 'tools.sandbox is "bwrap"'
 def _options(root: Path, directory: Path, private: Sequence[Path]) -> list[str]:
     options = ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"]  # noqa: S108  its own
     for folder in _SOCKETS:
-        if Path(folder).is_dir() and not Path(folder).is_symlink():
+        if os.path.isdir(folder) and not os.path.islink(folder):
             options += ["--tmpfs", folder]
     for folder in _PROGRAMS:
         options += ["--ro-bind-try", folder, folder]
     for path in private:
-        if path.is_dir() and not root.is_relative_to(path.resolve()):
+        if os.path.isdir(path) and not root.is_relative_to(path.resolve()):
             options += ["--tmpfs", str(path)]
-        elif path.is_file():
+        elif os.path.isfile(path):
             options += ["--ro-bind", "/dev/null", str(path)]
     options += ["--bind", str(root), str(root)]
     repository = root / ".git"
-    if repository.is_dir() and not repository.is_symlink():
+    if os.path.isdir(repository) and not os.path.islink(repository):
         # A mount point cannot be renamed, so the folder cannot be replaced.
         options += ["--bind", str(repository), str(repository)]
-        if not (repository / "hooks").exists():
+        if not os.path.exists(repository / "hooks"):
             options += ["--tmpfs", str(repository / "hooks")]
     for name in _ACTING:
-        if (root / name).exists():
+        if os.path.exists(root / name):
             options += ["--ro-bind", str(root / name), str(root / name)]
     alone = ["--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts"]
     return [*options, *alone, "--die-with-parent", "--setenv", "TMPDIR", "/tmp", "--chdir", str(directory)]  # noqa: S108

@@ -32,7 +32,7 @@ from typing import NamedTuple
 import msgspec
 
 from nca.errors import InvalidMessages, NcaError, SessionLocked, SessionNotFound, StoreDamaged, StoreError
-from nca.safe_files import PRIVATE, atomic_file, open_folder, open_ordinary
+from nca.safe_files import PRIVATE, atomic_file, open_folder, open_ordinary, paths_below
 from nca.sessions import SessionInfo, Store
 from nca.sessions.paths import archives_of
 from nca.sessions.store_errors import explained
@@ -188,7 +188,7 @@ def archived(store: Store) -> list[Archived]:
 
     A session that the store has is not archived, whatever a kill left of its archive.
     """
-    paths = sorted(archives_of(store.path).glob("*.zip")) if store.path else []
+    paths = sorted(paths_below(archives_of(store.path), "*.zip")) if store.path else []
     stored = {info.id: info for info in store.list(None)} if paths else {}
     found = [Archived(path, _info(path)) for path in paths]
     found = [one for one in found if not (one.info and _is_same(one.info, stored.get(one.info.id)))]
@@ -202,7 +202,7 @@ def restore(store: Store, wanted: str) -> SessionInfo:
 
     Raises SessionNotFound, InvalidMessages (it is not an archive), StoreError (the store has the session).
     """
-    path = Path(wanted) if Path(wanted).is_file() else _find(store, wanted)
+    path = Path(wanted) if os.path.isfile(wanted) else _find(store, wanted)
     with _opened(path) as file:
         copy = _read(file, path)
         session_id = copy.info.id
@@ -214,7 +214,7 @@ def restore(store: Store, wanted: str) -> SessionInfo:
             if (of := member.filename.split("/")[1]) not in others:
                 _put_back(file, member, own.parents[1], replaces=of == session_id)
     info = store.add(copy.with_info(updated_at=time.time()), keeps_id=True)
-    if own.exists() and own.samefile(path):
+    if os.path.exists(own) and own.samefile(path):
         store.delete_archive(session_id)
     return info
 
@@ -226,7 +226,7 @@ def _move(store: Store, session_id: str) -> tuple[Path, SessionInfo]:
 
     def keep(copy: SessionCopy) -> SessionCopy:
         # A kill left this session's own.
-        if path.exists() and not _is_same(copy.info, _info(path)):
+        if os.path.exists(path) and not _is_same(copy.info, _info(path)):
             raise StoreError(f"{path} is not an archive of this session", advice="Move it away.")
         with explained(path):
             path.parent.mkdir(mode=0o700, exist_ok=True)
@@ -248,7 +248,7 @@ def _write(path: Path, copy: SessionCopy, own: Path) -> None:
     """`own`: the folder of the session's outputs. A fork names those of its original session as well."""
     data = to_json(copy)
     folders = {own, *(own.with_name(name.decode()) for name in _NAMED_OUTPUTS.findall(data))}
-    found = sorted(output for folder in folders for output in folder.rglob("*") if output.is_file())
+    found = sorted(output for folder in folders for output in paths_below(folder, "**/*") if os.path.isfile(output))
     check_output_bytes(sum(output.stat().st_size for output in found), str(path))
     with atomic_file(path) as whole, zipfile.ZipFile(whole, "w", strict_timestamps=False) as file:
         for name, content in ((_SESSION, data), (_INFO, msgspec.json.encode(copy.info))):

@@ -130,8 +130,8 @@ def refuse_existing(path: Path, *, overwrites: bool = False, advice: str = _ADVI
 
     Raises UsageError, if the file exists and `overwrites` is False; nothing is lost in a pipe or a device.
     """
-    if os.path.lexists(path) and (path.is_dir() or not (overwrites or _is_stream(path))):
-        raise UsageError(f"{path} already exists; nothing was written", advice="" if path.is_dir() else advice)
+    if os.path.lexists(path) and (os.path.isdir(path) or not (overwrites or _is_stream(path))):
+        raise UsageError(f"{path} already exists; nothing was written", advice="" if os.path.isdir(path) else advice)
 
 
 def write_private(path: Path, data: bytes, *, overwrites: bool = False) -> None:
@@ -155,4 +155,4 @@ def write_private(path: Path, data: bytes, *, overwrites: bool = False) -> None:
 
 
 def _is_stream(path: Path) -> bool:
-    return path.exists() and not (path.is_file() or path.is_dir())
+    return os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path))

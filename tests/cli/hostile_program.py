@@ -46,7 +46,7 @@ def main() -> None:
 
     sys.addaudithook(_listen)
     # The chat loads it while a person types; here in a project that has a .env.
-    os.chdir(next(one for one in directories if os.path.isfile(os.path.join(one, ".env"))))  # noqa: PTH113, PTH118
+    os.chdir(next(one for one in directories if os.path.isfile(os.path.join(one, ".env"))))  # noqa: PTH118
     load()
     # urllib3 tries by that whether there is IPv6; it listens to nothing.
     found: list[list[Any]] = [["", "litellm", 0, [one for one in seen if one[0] != "socket.bind"], "", ""]]

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
+import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -15,6 +19,7 @@ from nca.sessions import Store, sql
 from nca.testing.provider import Provider
 from tests.cli.command import environment
 from tests.sessions.samples import filled
+from tests.terminal.tty import ROOT
 from tests.testing.forks import forked
 
 
@@ -226,3 +231,72 @@ def test_a_directory_that_was_deleted_is_one_line(tmp_path: Path, words: tuple[s
     assert (done.returncode, done.stdout) == (1, "")
     said = "nca: The directory that you are in was deleted. Change to another one, for example with cd.\n"
     assert done.stderr == said
+
+
+_UNPRIVILEGED = ("setpriv", *(f"--{one}=-dac_override,-dac_read_search" for one in ("inh-caps", "bounding-set")))
+_RUN_EACH = """
+import json, sys
+from nca.cli.app import run
+for words in json.loads(sys.argv[1]):
+    code = run(words)
+    print("\\0", json.dumps([words, code]), flush=True)
+    print("\\0", file=sys.stderr, flush=True)
+"""
+_COMMANDS = (
+    *("--help", "doctor", "config show", "config path", "config trust", "models", "keys list", "keys remove openai"),
+    *("mcp list", "hooks status", "hooks log", "sessions list", "sessions search x", "sessions show x"),
+    *("sessions usage", "sessions vacuum", "sessions restore x", "completion bash", "run Hello", "run Hello --json"),
+    *("run Hello -c", "loop", "loop --resume", "mcp serve", "bench x", "store init"),
+)
+_CLOSED = (
+    *("home", "home/.config/nca", "home/.local/share/nca", "home/.cache/nca", "home/.claude"),
+    *("project/.claude", "project/.claude/agents", "project/.nca"),
+)
+
+
+@pytest.mark.skipif(os.geteuid() == 0 and not shutil.which("setpriv"), reason="nothing is closed to root")
+@pytest.mark.parametrize("closed", _CLOSED)
+def test_a_folder_of_another_user_is_a_line_and_no_traceback(provider: Provider, tmp_path: Path, closed: str) -> None:
+    for place in _CLOSED:
+        (tmp_path / place).mkdir(parents=True, exist_ok=True)
+    env = environment(tmp_path / "home", OPENAI_API_KEY="k", OPENAI_API_BASE=provider.url, NCA_MODEL__NAME="openai/m")
+    env |= {"PYTHONPATH": str(ROOT), "NCA_MODEL__CONTEXT_WINDOW": "8000"}
+    del env["NCA_HOME"]
+    words = json.dumps([command.split() for command in _COMMANDS])
+    (tmp_path / closed).chmod(0)
+    try:
+        done = subprocess.run(
+            [*(_UNPRIVILEGED if os.geteuid() == 0 else ()), sys.executable, "-P", "-c", _RUN_EACH, words],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            env=env,
+            cwd=tmp_path / "project",
+            text=True,
+            check=False,
+        )
+    finally:
+        (tmp_path / closed).chmod(0o700)
+    assert "Traceback" not in done.stderr
+    said = done.stderr.split("\0")
+    ends = [json.loads(line[1:]) for line in done.stdout.splitlines() if line.startswith("\0")]
+    assert [" ".join(words) for words, _ in ends] == list(_COMMANDS)
+    for (words, code), line in zip(ends, said, strict=False):
+        assert code in (0, 1, 2)
+        assert code == 0 or line.strip() or words[0] in ("doctor", "hooks"), words
+    if closed == "home/.local/share/nca":  # keys and sessions are there, and neither is needed for an answer
+        assert "Still here." in done.stdout
+        assert "kept in memory only" in done.stderr
+        assert "keys.json: the stored keys cannot be read (Permission denied).\n" in done.stderr
+
+
+def test_only_one_place_asks_the_disk_with_what_raises() -> None:
+    """`Path.exists` and its like raise for a folder that nobody may enter, until Python 3.14; `os.path` answers no."""
+    raising = re.compile(r"\.(exists|is_file|is_dir|is_symlink)\(\)|\.r?glob\(")
+    found = {
+        f"{file.relative_to(ROOT)}: {line.strip()}"
+        for file in (ROOT / "nca").rglob("*.py")
+        for line in file.read_text().splitlines()
+        if raising.search(line) and "entry." not in line
+    }
+    allowed = ("nca/safe_files.py", "nca/testing/")
+    assert not {one for one in found if not one.startswith(allowed) and "/proc" not in one}

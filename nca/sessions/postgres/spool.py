@@ -21,7 +21,7 @@ import msgspec
 from nca.errors import SessionLocked, StoreDamaged, StoreError, StoreUnreachable
 from nca.humanize import counted
 from nca.messages import Entry, Message
-from nca.safe_files import PRIVATE, sync_folder
+from nca.safe_files import PRIVATE, paths_below, sync_folder
 from nca.sessions import log, store_errors, transfer, usage
 from nca.sessions.encoding import decode, decode_message, encode, encode_bytes
 from nca.sessions.lock import FileLock
@@ -79,7 +79,7 @@ class Spool:
         with store_errors.explained(self._path):
             if self._lock is None:
                 self._lock = FileLock.acquire(_lock_of(self._path))
-            is_first = not self._path.exists()
+            is_first = not os.path.exists(self._path)
             _add(self._path, kept)
         self._kept += kept
         if is_first:
@@ -114,7 +114,7 @@ def spool_of(path: Path, session_id: str, token: int) -> Path:
 def left_in(path: Path) -> list[tuple[Path, str, int]]:
     """The spools of this machine, each with its session and the number of its lease."""
     found = []
-    for spool in sorted((path.parent / "spool").glob("*.jsonl")):
+    for spool in sorted(paths_below(path.parent / "spool", "*.jsonl")):
         session_id, _, token = spool.stem.rpartition("-")
         if session_id and token.isdecimal():
             found.append((spool, session_id, int(token)))
@@ -182,7 +182,7 @@ def reports(kept: Sequence[Kept]) -> list[UsageRow]:
 def _add(path: Path, kept: Sequence[Kept]) -> None:
     """Add lines to the file, on the disk on return. A part of them that a full disk left is taken back."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    is_new = not path.exists()
+    is_new = not os.path.exists(path)
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, PRIVATE)
     before = os.fstat(handle).st_size
     try:

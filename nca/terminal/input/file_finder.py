@@ -82,7 +82,7 @@ def _inside(path: str, directory: Path) -> str:
 
 def _is_file(path: str) -> bool:
     try:
-        return path.startswith("/") and Path(path).is_file()
+        return path.startswith("/") and os.path.isfile(path)
     except (OSError, ValueError):
         return False
 

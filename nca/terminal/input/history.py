@@ -18,7 +18,7 @@ from prompt_toolkit.document import Document
 from prompt_toolkit.history import FileHistory, History
 
 from nca.humanize import clean_text
-from nca.safe_files import PRIVATE
+from nca.safe_files import PRIVATE, paths_below
 from nca.terminal.input.pastes import FoldedPastes
 from nca.terminal.input.prompt_text import Offer, PromptText, is_typed_in
 from nca.terminal.render.sanitize import to_terminal
@@ -203,7 +203,7 @@ def _locked(path: Path) -> BinaryIO:
 def _take_drafts(history_file: Path) -> bool:
     """Put what killed programs have left in the history; True if there was any. A running one has locked its draft."""
     are_any = False
-    for left in history_file.parent.glob(f"{history_file.name}.draft-*"):
+    for left in paths_below(history_file.parent, f"{history_file.name}.draft-*"):
         with left.open("rb") as draft, contextlib.suppress(BlockingIOError):
             fcntl.flock(draft, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if os.fstat(draft.fileno()).st_nlink:  # no other program has taken it meanwhile

@@ -215,7 +215,7 @@ class PastedPaths:
         said = self._unfold(shown)
 
         def files(source: Source) -> list[Mention]:
-            return [one for one in existing(said, self._directory, source) if one.path.is_file()]
+            return [one for one in existing(said, self._directory, source) if os.path.isfile(one.path)]
 
         attached = [path for path in files("typed") if path.name in chosen] if chosen else []
         return _Found(shown, said, files("pasted"), attached)
@@ -283,7 +283,7 @@ def _output(command: list[str], path: Path) -> bytes:
     """The program's output, or the file that it writes; b"" if it fails."""
     printed = run_program(command)
     with suppress(OSError):
-        return printed or (path.read_bytes() if printed is not None and path.exists() else b"")
+        return printed or (path.read_bytes() if printed is not None and os.path.exists(path) else b"")
     return b""
 
 

@@ -80,7 +80,7 @@ class Logins:
     def remove(self, url: str) -> bool:
         """Whether there was one. Raises OSError."""
         path = self._path(url)
-        was_there = path.exists()
+        was_there = os.path.exists(path)
         path.unlink(missing_ok=True)
         return was_there
 

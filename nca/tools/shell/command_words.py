@@ -263,9 +263,9 @@ def searched_folders(command: str, directory: Path) -> tuple[str, ...]:
         if program not in _SEARCHERS or (program == "grep" and stage.words[0] != "git" and not _is_recursive(words)):
             continue
         paths = [os.path.join(directory, word) for word in words if not word.startswith("-")]  # noqa: PTH118
-        folders = [path for path in paths if os.path.isdir(path)]  # noqa: PTH112
+        folders = [path for path in paths if os.path.isdir(path)]
         # The first word may be the pattern, and a file that is named is judged by its name.
-        if not folders and not any(os.path.isfile(path) for path in paths[1:]):  # noqa: PTH113
+        if not folders and not any(os.path.isfile(path) for path in paths[1:]):
             folders = [str(directory)]
         found.update(dict.fromkeys(folders))
     return tuple(found)
@@ -286,7 +286,7 @@ def _folders(words: Sequence[str], directory: Path) -> list[str]:
     for word in words:
         inner = [os.path.join(folder, word) for folder in folders]  # noqa: PTH118
         known = {os.path.normpath(one) for one in folders}
-        folders += [one for one in inner if os.path.normpath(one) not in known and os.path.isdir(one)]  # noqa: PTH112
+        folders += [one for one in inner if os.path.normpath(one) not in known and os.path.isdir(one)]
         if len(folders) >= _MOST_FOLDERS:
             break
     return folders[:_MOST_FOLDERS]

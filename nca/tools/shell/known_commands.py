@@ -143,7 +143,7 @@ def _only_reads(reader: Options, words: tuple[str, ...], directory: Path) -> boo
         if word.startswith("-"):
             if not reader.takes(word):
                 return False
-        elif reader.only_files and not (directory / word).is_file():
+        elif reader.only_files and not os.path.isfile(directory / word):
             return False
     return True
 
@@ -240,22 +240,22 @@ def _is_harmless_repository(root: Path, directory: Path, command: str) -> bool:
             return False
         repository = place / ".git"
         if os.path.lexists(repository):
-            has_modules = command in _LOOKS_INTO_MODULES and (place / ".gitmodules").exists()
+            has_modules = command in _LOOKS_INTO_MODULES and os.path.exists(place / ".gitmodules")
             return not has_modules and _is_plain(repository)
-        if (place / "HEAD").exists() and (place / "objects").exists():
+        if os.path.exists(place / "HEAD") and os.path.exists(place / "objects"):
             return False  # git takes this for a repository without a work tree
     return False
 
 
 def _is_plain(repository: Path) -> bool:
     """Whether it is a folder without links that uses no objects or settings from elsewhere."""
-    if repository.is_symlink() or not repository.is_dir():
+    if os.path.islink(repository) or not os.path.isdir(repository):
         return False
     try:
         if not _holds_only_files(repository):
             return False
         elsewhere = ("commondir", "config.worktree", "objects/info/alternates", "info/grafts")
-        if any((repository / name).exists() for name in elsewhere):
+        if any(os.path.exists(repository / name) for name in elsewhere):
             return False
         config = repository / "config"
         return config.stat().st_size <= _LARGEST_CONFIG_BYTES and only_harmless_keys(config.read_bytes())

@@ -198,7 +198,7 @@ class CommandRunner:
 
     def current_directory(self) -> Path:
         """The next command's directory: the project's, if the last one's has been removed."""
-        return self.directory if self.directory.is_dir() else self.root
+        return self.directory if os.path.isdir(self.directory) else self.root
 
     def starting(self, command: str, directory: Path, argv: tuple[str, ...] | None) -> Callable[[int], Start]:
         """How `run_process` starts a command; `argv` as for `run`."""
@@ -223,7 +223,7 @@ class CommandRunner:
     def _go_to(self, before: Path, note: bytes) -> str:
         """Keep the directory in which the command ended; a note if it has changed."""
         name = os.fsdecode(note.removesuffix(b"\n"))
-        if not name.startswith("/") or not (reached := Path(os.path.realpath(name))).is_dir():
+        if not name.startswith("/") or not os.path.isdir(reached := Path(os.path.realpath(name))):
             self.directory = before
             return ""
         if self.stays_inside and not reached.is_relative_to(self.root):
@@ -284,7 +284,7 @@ async def run_in_terminal(
             seconds=seconds,
             most_bytes=MOST_OUTPUT_BYTES,
         )
-        said = await asyncio.to_thread(lambda: note.read_bytes() if note.exists() else b"")
+        said = await asyncio.to_thread(lambda: note.read_bytes() if os.path.exists(note) else b"")
     captured.feed((_CUT if run.is_cut else b"") + run.output.encode("utf-8", "replace"))
     return Ended(run.exit_code, run.is_timeout, False, False, said)
 

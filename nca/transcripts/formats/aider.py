@@ -11,6 +11,7 @@ removed these from the file, each such heading is taken for the person's
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -58,7 +59,7 @@ class Aider(Format):
         found = [folder / FILE_NAME for folder in folders_above(env)] + [home / FILE_NAME]
         if given := env.get("AIDER_CHAT_HISTORY_FILE"):
             found.append(Path(given))
-        return [path for path in dict.fromkeys(found) if path.is_file()]
+        return [path for path in dict.fromkeys(found) if os.path.isfile(path)]
 
 
 FORMAT = Aider("aider")

@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from nca.messages import Usage
+from nca.safe_files import paths_below
 from nca.transcripts.formats import building as make
 from nca.transcripts.formats.claude_said import is_said, messages_of, titles_of
 from nca.transcripts.formats.parent_chain import Link, live_branch
@@ -57,7 +58,7 @@ class ClaudeCode(Format):
     def subagents(self, env: Mapping[str, str], home: Path) -> Iterable[Path]:
         """Beside the sessions; since version 2.1 in a folder of each session."""
         root, names = self.folder(env, home) / "projects", f"{_OF_SUBAGENTS}*.jsonl"
-        return chain(root.glob(f"*/{names}"), root.glob(f"*/*/subagents/**/{names}"))
+        return chain(paths_below(root, f"*/{names}"), paths_below(root, f"*/*/subagents/**/{names}"))
 
 
 def _is_row(row: Row) -> bool:

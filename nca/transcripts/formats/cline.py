@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 
 from nca.messages import Message, Part, TextPart
+from nca.safe_files import paths_below
 from nca.transcripts.formats import building as make
 from nca.transcripts.formats.records import About, Format, Reading, Record, facts
 from nca.transcripts.formats.row import Row, list_of, parsed, row_of, rows_of, texts_of
@@ -90,7 +91,7 @@ class Cline(Format):
             places += [
                 base / editor / "User" / "globalStorage" / extension for editor in _EDITORS for extension in _EXTENSIONS
             ]
-        return [path for place in places for path in sorted(place.glob(f"tasks/*/{FILE_NAME}"))]
+        return [path for place in places for path in sorted(paths_below(place, f"tasks/*/{FILE_NAME}"))]
 
 
 FORMAT = Cline("cline")

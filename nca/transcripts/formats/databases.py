@@ -11,6 +11,7 @@ from which Crush comes, has the same tables
 
 from __future__ import annotations
 
+import os
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -131,7 +132,7 @@ class Goose(DatabaseFormat):
             own / "data" if own else data_folder(env, home) / "goose",
             home / "Library" / "Application Support" / "Block" / "goose",
         ]
-        return [path for folder in folders if (path := folder / "sessions" / "sessions.db").is_file()]
+        return [path for folder in folders if os.path.isfile(path := folder / "sessions" / "sessions.db")]
 
 
 class Crush(DatabaseFormat):
@@ -154,7 +155,7 @@ class Crush(DatabaseFormat):
         listed = row_file(data_folder(env, home) / "crush" / "projects.json").rows("projects")
         folders += [Path(one.text("data_dir")) for one in listed if one.get("data_dir")]
         found = (folder / "crush.db" for folder in dict.fromkeys(folders) if folder.is_absolute())
-        return [path for path in found if path.is_file()]
+        return [path for path in found if os.path.isfile(path)]
 
 
 GOOSE, CRUSH = Goose("goose"), Crush("crush")

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from nca.messages import Message, Part, TextPart, Usage
+from nca.safe_files import paths_below
 from nca.tools.skill_places import front_fields
 from nca.tools.tool import ToolError
 from nca.transcripts.formats import building as make
@@ -171,7 +172,7 @@ class KimiCode(Format):
         return [self.stored(source, about, parent=about.parent)]
 
     def subagents(self, env: Mapping[str, str], home: Path) -> Iterable[Path]:
-        found = self.folder(env, home).glob("sessions/*/*/agents/*/wire.jsonl")
+        found = paths_below(self.folder(env, home), "sessions/*/*/agents/*/wire.jsonl")
         return (path for path in found if path.parent.name != _MAIN)
 
 

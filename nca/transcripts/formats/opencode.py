@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from nca.messages import Message, Part, TextPart, Usage
+from nca.safe_files import paths_below
 from nca.sessions.foreign_rows import MAGIC
 from nca.transcripts.formats import building as make
 from nca.transcripts.formats.databases import DatabaseFormat, Tables
@@ -57,9 +58,9 @@ class OpenCode(DatabaseFormat):
 
     def files(self, env: Mapping[str, str], home: Path) -> Iterable[Path]:
         folder = data_folder(env, home) / "opencode"
-        databases = sorted(folder.glob("opencode*.db"))
+        databases = sorted(paths_below(folder, "opencode*.db"))
         # A newer version has taken the files into its database.
-        return databases or sorted((folder / "storage" / "session").glob("*/*.json"))
+        return databases or sorted(paths_below(folder / "storage" / "session", "*/*.json"))
 
 
 FORMAT = OpenCode("opencode")
@@ -98,10 +99,10 @@ def _rows(tables: Tables, key: str) -> Iterator[tuple[str, Any, Parts]]:
 
 def _stored_messages(path: Path, session: str) -> Iterator[tuple[str, Any, Parts]]:
     storage = path.parent.parent.parent
-    found = [(file.stem, json_file(file)) for file in sorted((storage / "message" / session).glob("*.json"))]
+    found = [(file.stem, json_file(file)) for file in sorted(paths_below(storage / "message" / session, "*.json"))]
     found.sort(key=lambda one: (row_of(one[1]).seconds("time", "created"), one[0]))
     for message, row in found:
-        parts = [json_file(file) for file in sorted((storage / "part" / message).glob("*.json"))]
+        parts = [json_file(file) for file in sorted(paths_below(storage / "part" / message, "*.json"))]
         yield message, row, [row_of(part) for part in parts]
 
 

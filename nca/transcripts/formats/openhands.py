@@ -7,6 +7,7 @@ longer sees; its summary is in their place
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import msgspec
 
 from nca.messages import Message, Part, TextPart, ToolCall, Usage
+from nca.safe_files import paths_below
 from nca.transcripts.formats import building as make
 from nca.transcripts.formats.records import About, Format, Reading, Record, Said, facts
 from nca.transcripts.formats.row import Row, list_of, row_of, rows_of, text_of, texts_of
@@ -29,7 +31,7 @@ _CONDENSER = "condenser"
 
 class OpenHands(Format):
     def knows(self, source: Source) -> bool:
-        if source.path is not None and source.path.is_dir():
+        if source.path is not None and os.path.isdir(source.path):
             return next(_event_files(source.path), None) is not None
         return any(_is_event(row) for row in source.first_rows)
 
@@ -41,7 +43,7 @@ class OpenHands(Format):
     def files(self, env: Mapping[str, str], home: Path) -> Iterable[Path]:
         own = chosen_folder(env.get("OPENHANDS_CONVERSATIONS_DIR"), home)
         persisted = chosen_folder(env.get("OPENHANDS_PERSISTENCE_DIR"), home) or home / ".openhands"
-        return sorted(state.parent for state in (own or persisted / "conversations").glob(f"*/{_STATE}"))
+        return sorted(state.parent for state in paths_below(own or persisted / "conversations", f"*/{_STATE}"))
 
 
 def _is_event(row: Row) -> bool:
@@ -51,16 +53,18 @@ def _is_event(row: Row) -> bool:
 def _folder(source: Source) -> Path | None:
     """The conversation's folder, for it, for its folder of events or for one of these; None for JSON lines."""
     path = source.path
-    if path is None or (path.is_file() and not path.name.startswith("event-")):
+    if path is None or (os.path.isfile(path) and not path.name.startswith("event-")):
         return None
-    folder = path if path.is_dir() else path.parent
+    folder = path if os.path.isdir(path) else path.parent
     return folder.parent if folder.name == _EVENTS else folder
 
 
 def _event_files(folder: Path) -> Iterator[Path]:
     """In the order of the events: the numbers in the names grow longer."""
-    inside = folder / _EVENTS if (folder / _EVENTS).is_dir() else folder
-    return iter(sorted(inside.glob("event-*-*.json"), key=lambda path: (path.name.split("-")[1].zfill(12), path.name)))
+    inside = folder / _EVENTS if os.path.isdir(folder / _EVENTS) else folder
+    return iter(
+        sorted(paths_below(inside, "event-*-*.json"), key=lambda path: (path.name.split("-")[1].zfill(12), path.name))
+    )
 
 
 class _Answer(msgspec.Struct):

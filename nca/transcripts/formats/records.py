@@ -16,6 +16,7 @@ import msgspec
 
 from nca.errors import InvalidMessages
 from nca.messages import Message, Usage
+from nca.safe_files import paths_below
 from nca.transcripts.formats.row import Row
 from nca.transcripts.formats.source import BadLine, Source, chosen_folder, data_folder
 
@@ -292,7 +293,7 @@ class Format(ABC):
         folders, places = [self.folder(env, home)], self.places
         if places.mac_folder and not any(map(env.get, places.variables)):
             folders.append(home / places.mac_folder)
-        found = (folder.glob(pattern) for folder in folders for pattern in places.patterns)
+        found = (paths_below(folder, pattern) for folder in folders for pattern in places.patterns)
         return [path for paths in found for path in sorted(paths)]
 
     def subagents(self, env: Mapping[str, str], home: Path) -> Iterable[Path]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cached_property
@@ -69,7 +70,7 @@ class Source:
 
     @property
     def is_folder(self) -> bool:
-        return self.path is not None and self.path.is_dir()
+        return self.path is not None and os.path.isdir(self.path)
 
     def open(self) -> BinaryIO:
         if self.path is None:

@@ -9,6 +9,7 @@ The session is written to a file that the agent does not have yet.
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
@@ -280,7 +281,7 @@ def write_for(name: str, copy: SessionCopy, env: Mapping[str, str], home: Path, 
     if not file:
         _make_folder(place.parent)
         for marker, text in agent.beside(out, place).items():
-            if not marker.exists():
+            if not os.path.exists(marker):
                 write_private(marker, text.encode())
     write_private(target, data)
     return Written(

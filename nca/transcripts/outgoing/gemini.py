@@ -5,6 +5,7 @@ A folder of `~/.gemini/tmp` belongs to the project that its file `.project_root`
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from nca.messages import Message, Usage
+from nca.safe_files import paths_below
 from nca.shapes.shaped import arguments_of
 from nca.transcripts.formats.gemini import ACKNOWLEDGED, FORMAT, PROJECT_ROOT, SNAPSHOT
 from nca.transcripts.formats.source import first_line, row_file
@@ -60,7 +62,7 @@ class Gemini(Agent):
 def _project(root: Path, directory: str) -> str:
     """The name of the project's folder: the one that it has, or one that is free, made as Gemini CLI makes it."""
     listed = row_file(root / "projects.json").row("projects")
-    owners = {marker.parent.name: first_line(marker) for marker in (root / "tmp").glob(f"*/{PROJECT_ROOT}")}
+    owners = {marker.parent.name: first_line(marker) for marker in paths_below(root / "tmp", f"*/{PROJECT_ROOT}")}
     known = listed.text(directory)
     if known and owners.get(known, directory) == directory:
         return known
@@ -68,7 +70,7 @@ def _project(root: Path, directory: str) -> str:
         return own
     made = re.sub(r"[^a-z0-9]+", "-", Path(directory).name.lower()).strip("-") or "project"
     name, number = made, 0
-    while name in listed.values() or any((root / kind / name).exists() for kind in ("tmp", "history")):
+    while name in listed.values() or any(os.path.exists(root / kind / name) for kind in ("tmp", "history")):
         number += 1
         name = f"{made}-{number}"
     return name
