@@ -367,7 +367,7 @@ class Conversation:
         running = [job.name for job in self.jobs.all if job.is_running]
         await self.jobs.close()
         if running:
-            self._emit(Notice(f"Ended in the background: {'; '.join(running)}"))
+            self._emit(Notice(f"Stopped in the background, as the {self.session.info.kind} ends: {'; '.join(running)}"))
         await asyncio.to_thread(self.files.recorder.close)
         try:
             await self.servers.close()

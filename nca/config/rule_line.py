@@ -12,7 +12,7 @@ from collections.abc import Collection
 
 from nca.config.claude_permissions import allowing
 from nca.config.document import shown_name
-from nca.config.tables import TOOLS, PermissionRule
+from nca.config.tables import TOOLS, PermissionRule, why_nothing
 from nca.errors import UsageError
 
 OPTION = "--allow"
@@ -21,7 +21,7 @@ VALID = (
     " (likewise), 'fetch_url HOST', mcp__SERVER__TOOL, or a rule of Claude Code's."
 )
 _LINE = re.compile(r"([^\s(]+)(?:\((.*)\)|\s+(.*))?", re.DOTALL)
-_CHANGING = ("edit_file", "write_file")
+_HAS_SUBJECT = "has a subject, but a rule allows a tool of a server with all its arguments"
 _WILD = re.compile(r"[*?\[\]]")
 
 
@@ -35,8 +35,10 @@ def rules_of_line(line: str, tools: Collection[str]) -> tuple[PermissionRule, ..
         raise _wrong(line, "is not a rule")
     tool, subject = match[1], (match[2] or match[3] or "").strip()
     if tool in tools or tool == "*" or (tool.startswith("mcp__") and subject):
-        _check(line, tool, subject)
-        return (PermissionRule(tool, subject),)
+        rule = PermissionRule(tool, subject)
+        if why := _HAS_SUBJECT if tool.startswith("mcp__") else why_nothing(rule):
+            raise _wrong(line, why)
+        return (rule,)
     if TOOLS.get(tool) == "shell" and subject and not _WILD.search(subject):
         # Exactly this command, whatever it has in it.
         return (PermissionRule("shell", subject),)
@@ -53,16 +55,6 @@ def rules_of_line(line: str, tools: Collection[str]) -> tuple[PermissionRule, ..
         f"{OPTION} {_quoted(line)}: there is no tool {shown_name(tool)}.",
         advice=f"Did you mean {known[near[0]]}?" if near else VALID,
     )
-
-
-def _check(line: str, tool: str, subject: str) -> None:
-    """Refuse what could never match, because a subject has fewer patterns than other programs' rules."""
-    if tool in _CHANGING and _WILD.search(subject.removesuffix("/**")):
-        raise _wrong(line, "has a pattern that a rule cannot have")
-    if tool == "shell" and subject.endswith(":*"):
-        raise _wrong(line, f"ends as in Claude Code; write {_quoted(f'shell {subject[:-2]} *')}")
-    if tool.startswith("mcp__"):
-        raise _wrong(line, "has a subject, but a rule allows a tool of a server with all its arguments")
 
 
 def _wrong(line: str, why: str) -> UsageError:

@@ -98,6 +98,10 @@ def tool_name() -> ValueType:
     return base._replace(read=read)
 
 
+BELOW = "/**"
+"""Ends the subject of a rule that covers everything below a directory. A subject has no other patterns."""
+
+
 class PermissionRule(Row):
     """Tool calls to allow, ask about or deny: a tool and its subject, with `/**` as the only pattern.
 
@@ -168,7 +172,7 @@ def tables(row: type[Row]) -> ValueType:
 
 
 def exact_rules() -> ValueType:
-    """A list of permission rules without patterns."""
+    """A list of permission rules without patterns, each of which some call could match."""
     base = tables(PermissionRule)
 
     def read(value: Any) -> tuple[PermissionRule, ...]:
@@ -179,9 +183,35 @@ def exact_rules() -> ValueType:
                 raise InvalidValue(
                     f" {number}: {field} is for permissions.deny and permissions.ask.", str(number), field
                 )
+            if why := why_nothing(rule):
+                said = f" {number}: subject = {shown_value(rule.subject)} could allow nothing: it {why}."
+                raise InvalidValue(said, str(number), "subject")
         return rules
 
     return base._replace(valid="a list of tables with tool, subject, directory, in a file", read=read)
+
+
+def why_nothing(rule: PermissionRule) -> str:
+    """Why a rule that allows matches no call, and what to write instead; "" if it may match one.
+
+    A file may have any name but one with a pattern, and a command may have patterns of the shell behind its program.
+    """
+    subject, program = rule.subject, rule.subject.partition(" ")[0]
+    if subject in ("*", "**"):
+        return f"is no pattern; {rule.tool} without a subject allows every call"
+    if rule.tool in ("edit_file", "write_file"):
+        if subject.endswith("/"):
+            return f"names a folder; write {subject}** for all that is below it"
+        return "has a pattern that a rule cannot have" if set("*?") & set(subject.removesuffix(BELOW)) else ""
+    if rule.tool == "fetch_url" and "*" in subject and "/" not in subject:
+        return "has a pattern; a rule that allows names one host"
+    if rule.tool != "shell":
+        return ""
+    if subject.endswith(":*"):
+        return f"ends as in Claude Code; write {subject[:-2]} *"
+    if subject[:1] in ("'", '"') and subject.find(subject[0], 1) == len(subject) - 1 and " " in subject:
+        return f"is in quotes; write {subject[1:-1]}"
+    return "begins with no program" if "*" in program or program.endswith("/") else ""
 
 
 def strict_rules() -> ValueType:
@@ -191,7 +221,7 @@ def strict_rules() -> ValueType:
     def read(value: Any) -> tuple[PermissionRule, ...]:
         rules: tuple[PermissionRule, ...] = base.read(value)
         for number, rule in enumerate(rules, 1):
-            if set("*?[") & set(rule.subject.removesuffix("/**").removesuffix(" *")):
+            if set("*?[") & set(rule.subject.removesuffix(BELOW).removesuffix(" *")):
                 said = f" {number}: subject = {shown_value(rule.subject)} has a pattern that a subject cannot have;"
                 valid = "`pattern` is for commands and hosts, `paths` for files."
                 raise InvalidValue(f"{said} {valid}", str(number), "subject")

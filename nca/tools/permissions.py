@@ -17,7 +17,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from nca.config.tables import PermissionRule
+from nca.config.tables import BELOW, PermissionRule
 from nca.tools.tool import Approval, Permission
 
 if TYPE_CHECKING:
@@ -30,8 +30,6 @@ _OF_FILES = {
     "*": ("*",),
 }
 """By the tool that a rule about a file names: the tools that it means."""
-BELOW = "/**"
-"""Ends the subject of a rule that covers everything below a directory. A subject has no other patterns."""
 _WILD = re.compile(r"[*?\[\\]")
 
 Decision = Literal["allow", "ask", "deny"]

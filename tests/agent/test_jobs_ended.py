@@ -36,7 +36,7 @@ async def test_what_ends_with_the_chat_is_named_and_told_once(tmp_path: Path) ->
     await first.send("Start it.")
     await first.close()
     ended = [event.message for event in events if isinstance(event, Notice)]
-    assert "Ended in the background: $ sleep 300" in ended
+    assert "Stopped in the background, as the chat ends: $ sleep 300" in ended
 
     again = opened("I see.", session=session)
     assert notices() == ["Job 1 of this session runs no more: it ended when the session was closed."]

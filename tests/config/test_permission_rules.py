@@ -68,3 +68,18 @@ def test_patterns_deny_and_ask_but_never_allow(tmp_path: Path, field: str) -> No
     file.write_text('[[permissions.deny]]\ntool = "shell"\nsubject = "a"\npaths = "b"\n')
     with pytest.raises(ConfigError, match="only one of subject, paths and pattern"):
         load(project=None, env={"NCA_HOME": str(tmp_path)})
+
+
+@pytest.mark.parametrize(
+    ("tool", "subject"),
+    [("shell", "*"), ("shell", "src/*.py"), ("shell", "src/"), ("write_file", "src/"), ("fetch_url", "*.example.com")],
+)
+def test_a_rule_that_could_allow_nothing_is_an_error_with_its_line(tmp_path: Path, tool: str, subject: str) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text(f'[[permissions.allow]]\ntool = "{tool}"\nsubject = "{subject}"\n')
+    with pytest.raises(ConfigError, match=r"config\.toml:3: .* could allow nothing"):
+        load(project=None, env={"NCA_HOME": str(tmp_path)})
+    file.write_text("")
+    with pytest.raises(ConfigError, match="could allow nothing"):
+        add_rule(file, ALLOW, PermissionRule(tool, subject))
+    assert file.read_text() == ""
