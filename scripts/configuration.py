@@ -29,7 +29,7 @@ Later sources win:
 4. the project's file, `.nca/config.toml`, or the file given with `--config FILE`
 5. tables in both files for the model in use: `[for."anthropic/*".context]`
 6. the environment: `NCA_` and the key, with two underscores for a dot, such as
-   `NCA_CONTEXT__PRUNE__PROTECT_TOKENS=20000`
+   `NCA_CONTEXT__PRUNE__PROTECT_TOKENS=20000`; an empty variable counts as unset
 7. flags, such as `--compact-threshold 0.7`
 8. `/config KEY VALUE` in the chat, for this session
 

@@ -119,8 +119,10 @@ def _stopped_after(seconds: float) -> str:
 
 
 def exited(code: int, complaint: str) -> str:
-    first = complaint.partition("\n")[0]
-    return f"it {how_ended(code)}" + (f": {cut(first)}" if first else "")
+    lines = complaint.splitlines() or [""]
+    # Python says at the end what failed.
+    said = lines[-1] if lines[0].startswith("Traceback ") else lines[0]
+    return f"it {how_ended(code)}" + (f": {cut(said)}" if said else "")
 
 
 def read_answer(event: str, exit_code: int, printed: str, complaint: str) -> Answer:

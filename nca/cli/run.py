@@ -284,7 +284,7 @@ class _TurnPrinter:
             return
         stats = conversation.context.stats()
         summary = {
-            "session_id": conversation.session.info.id,
+            "session_id": conversation.session.info.id if self.session else None,
             "model": stats.model,
             "reason": finished.reason,
             "text": finished.text,

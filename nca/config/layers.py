@@ -236,7 +236,8 @@ def _suits_pattern(key: str, override: Override) -> None:
 def _environment(env: Mapping[str, str], notes: list[str]) -> list[Override]:
     """Settings in the environment: NCA_SECTION__KEY, and names of other programs. Sorted, to be deterministic.
 
-    Other NCA_ variables (NCA_HOME, NCA_EMBEDDED) are not settings; likely typing errors are noted.
+    An empty variable is as one that is not set. Other NCA_ variables (NCA_HOME, NCA_EMBEDDED) are not settings;
+    likely typing errors are noted.
     """
     overrides = []
     for variable in sorted(env):
@@ -252,7 +253,8 @@ def _environment(env: Mapping[str, str], notes: list[str]) -> list[Override]:
             if meant := _MISTYPED.get(upper):
                 notes.append(f"environment {shown_name(variable)} is not a setting; did you mean {meant}?")
             continue
-        overrides.append(Override(name, env[variable], origin, fixed_place(shown_name(origin))))
+        if env[variable]:
+            overrides.append(Override(name, env[variable], origin, fixed_place(shown_name(origin))))
     return overrides
 
 

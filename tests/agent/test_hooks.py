@@ -520,6 +520,13 @@ def test_a_hook_that_fails_never_breaks_a_turn(room: Room, kind: str) -> None:
     assert bool(told) is (kind not in ("garbage", "types"))
 
 
+def test_a_hook_that_fails_in_python_is_said_with_its_error(room: Room) -> None:
+    room.run([{"event": "Stop", "command": "python3 -c 'import json; json.loads(\"\")'"}], "Done.")
+    (told,) = (notice.message for notice in room.of(Notice) if notice.message.startswith("The hook "))
+    assert "JSONDecodeError: Expecting value" in told
+    assert "Traceback" not in told
+
+
 def test_an_interrupt_stops_a_hook_and_the_call(room: Room) -> None:
     hooks = [{"event": "PreToolUse", "command": f"touch {room.log}; sleep 600"}]
 

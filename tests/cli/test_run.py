@@ -488,4 +488,6 @@ def test_a_session_that_cannot_be_reached_is_not_begun_anew(provider: Provider, 
         assert (done.returncode, done.stdout, len(provider.requests)) == (1, "", asked)
         assert "sessions.db" in done.stderr
         assert len(done.stderr.splitlines()) == 1
-    assert "kept in memory only" in run(provider, tmp_path, "Three").stderr
+    done = run(provider, tmp_path, "Three", "--json")
+    assert "kept in memory only" in done.stderr
+    assert json.loads(done.stdout)["session_id"] is None

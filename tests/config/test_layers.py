@@ -208,6 +208,13 @@ def test_the_environment_is_refused_in_its_own_words(places: Places) -> None:
         places.load({"NCA_MODEL__NAME": "\udcff"})
 
 
+def test_an_empty_variable_is_not_set(places: Places) -> None:
+    places.user_file.write_text('[model]\nname = "openai/m"\n')
+    loaded = places.load({"NCA_AGENT__MAX_STEPS": "", "NCA_MODEL__NAME": ""})
+    assert loaded.settings == places.load().settings
+    assert loaded.value("model.name") == "openai/m"
+
+
 def test_variables_without_two_underscores_are_no_settings(places: Places) -> None:
     env = {"NCA_EMBEDDED": "smollm2-135m", "NCA_WHATEVER": "1", "HOME": "/nowhere", "NCA_MODEL_NAME": "x"}
     loaded = places.load(env)

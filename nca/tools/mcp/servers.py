@@ -232,4 +232,5 @@ class Servers:
                 self.emit(Notice(f"The MCP server {name} {said}"))
             elif name in self.awaited:
                 self._notified.add(name)
-                self.emit(Notice(f"The MCP server {name} is still starting; its tools come with a later message."))
+                said = "is still starting: this message goes without its tools (mcp.wait_seconds)."
+                self.emit(Notice(f"The MCP server {name} {said}"))
