@@ -251,6 +251,7 @@ nca found no API key, no local server and no downloaded model. Which model shoul
   1  {recommended}
   2  {other}
   3  I have an API key"""
+_CHOICE_CELLS = len("  1  ")
 _KEY_HELP = """\
 To store a key: nca keys add. Or set it in the environment and start nca again:
   export OPENAI_API_KEY=…
@@ -298,12 +299,12 @@ def banner(
 ) -> list[str]:
     """The lines above the first prompt: five on the first run, one later, and one each for a note and a memory.
 
-    reserve_tokens  what of the window is kept free for the answer
+    reserve_tokens  what of the window is kept free for the answer; the first run says so, and names the setting
     auto            context.auto
     not_kept        why the session is not kept on disk; "": it is
     """
-    window = facts.window_in_words
-    window += f", {reserve_tokens:,} for the answer" + (" (see model.max_output_tokens)" if is_first else "")
+    reserve = f", {reserve_tokens:,} for the answer (see model.max_output_tokens)" if is_first else ""
+    window = f"{facts.window_in_words}{reserve}"
     first = f"nca · {choice.model} · window {window}" + ("" if auto == "on" else f" · auto-compaction {auto}")
     if not is_first:
         origin = f"Why this model: {choice.why}." if choice.is_remembered or choice.is_guess else ""
@@ -376,7 +377,8 @@ def _wanted(choice: Choice) -> str | None:
     missing = weights.missing_room(recommended)
     titles[0] += f"; {missing}" if missing else " (recommended)"
     usual = "3" if missing else "1"
-    print(wrapped(_QUESTION.format(recommended=titles[0], other=titles[1])))
+    question, *choices = _QUESTION.format(recommended=titles[0], other=titles[1]).split("\n")
+    print("\n".join([wrapped(question), *(wrapped(one, hang=_CHOICE_CELLS) for one in choices)]))
     while True:
         answer = input(f"1, 2 or 3 [{usual}]: ").strip() or usual
         if answer in ("1", "2", "3"):

@@ -11,7 +11,8 @@ from nca.cli.chat import banner
 from nca.config.schema import ModelSettings
 from nca.models.catalog import describe
 from nca.models.choose import Choice, choose
-from tests.cli.command import nca
+from tests.cli.command import environment, nca
+from tests.testing.forked_tty import ForkedTty
 
 
 @pytest.mark.parametrize(
@@ -50,5 +51,13 @@ def test_the_command_for_every_directory_holds_in_every_directory(tmp_path: Path
 def test_the_banner_says_that_nothing_is_compacted_by_itself() -> None:
     facts = describe("openai/gpt-4o")
     first = banner(Choice(facts.name, why=""), facts, is_first=False, reserve_tokens=32_000, auto="off")[0]
-    window = "window 128,000 tokens, 32,000 for the answer"
+    window = "window 128,000 tokens"
     assert first == f"nca · openai/gpt-4o · {window} · auto-compaction off · /help"
+
+
+def test_the_choices_of_the_first_question_wrap_below_their_text(tmp_path: Path) -> None:
+    with ForkedTty(["nca"], columns=60, environment=environment(tmp_path), cwd=tmp_path) as tty:
+        tty.sees("3  I have an API key")
+        _, *rows = [row for row in tty.shown() if row]
+        choices = rows[[row.startswith("  1  ") for row in rows].index(True) :]
+        assert all(row.startswith(("  1  ", "  2  ", "  3  ", "     ")) for row in choices[:-1])

@@ -68,7 +68,7 @@ def test_the_first_start_explains_itself_and_later_ones_are_short(start: Callabl
         assert f"To continue this session: nca loop --resume {store.list()[0].id}" in tty.text()
     again = start("loop", "--model", "openai/test-model")
     said = [line for line in again.text().splitlines() if line]
-    assert said[0] == banner.replace(" (see model.max_output_tokens)", " · /help")
+    assert said[0] == "nca · openai/test-model · window 4,600 tokens · /help"
     assert said[1].startswith("›")
     assert leave(again) == 0
     assert "To go on" not in again.text()
