@@ -152,8 +152,8 @@ def test_the_numbers_follow_from_window_reserve_and_target() -> None:
     result = compact(ROWS, context_window=WINDOW, max_output_tokens=1_000, target=0.4)
     assert result.budget_tokens == 5_000
     # A share of the budget, and of the newest message, which cannot shrink, all of it.
-    assert 2_000 < result.target_tokens < 2_030
-    assert 0 < compact(ROWS, context_window=WINDOW, max_output_tokens=1_000, target=0.001).target_tokens < 50
+    assert 2_000 < result.target_tokens < 2_050
+    assert 0 < compact(ROWS, context_window=WINDOW, max_output_tokens=1_000, target=0.001).target_tokens < 100
 
 
 def test_stages_and_settings_by_canonical_and_seed_names() -> None:

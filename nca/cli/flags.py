@@ -234,8 +234,8 @@ def say_notes(notes: Sequence[str]) -> None:
 
 
 def stored_session(file: str) -> SessionCopy | None:
-    """The session with this id or name; None for standard input and for a file. Raises UsageError, StoreError."""
-    if file == "-" or os.path.exists(file) or os.path.isfile(Path(file.rpartition("#")[0])):
+    """The session with this id or name; None for standard input, a file and "". Raises UsageError, StoreError."""
+    if file in ("-", "") or os.path.exists(file) or os.path.isfile(Path(file.rpartition("#")[0])):
         return None
     try:
         with open_session_store(read_only=True) as store:

@@ -129,8 +129,8 @@ def estimate_messages_tokens(
 ) -> int:
     """Tokens of a request: the messages, their framing and the tool definitions; 0 for an empty list.
 
-    Without a preset this is what `check_context_budget` estimates for the same messages and tools; `chars_per_token`
-    (4 is usual) scales it.
+    Without a preset this is what `check_context_budget` estimates for the same messages and tools, as the model of an
+    object counts unless a provider is named; `chars_per_token` (4 is usual) scales it.
     Raises InvalidMessages, UsageError.
     """
     name, spoken = _preset(preset), inputs.read_text(provider, "provider")
@@ -139,6 +139,9 @@ def estimate_messages_tokens(
     density = _density(name, chars_per_token, PROSE_CHARS_PER_TOKEN)
     if not shaped.messages and not defined:
         return 0
+    if shaped.model and not name and not spoken:
+        counted = check_context_budget(messages, tools=tools).estimated_input_tokens
+        return round(counted * PROSE_CHARS_PER_TOKEN / density)
     return PRESETS[name].request(shaped.messages, defined, spoken, shaped.rules, density)
 
 

@@ -146,12 +146,6 @@ def test_a_summary_stands_in_one_place(talk: Session) -> None:
     assert talk.views.current().items[0] == again
 
 
-def test_summaries_can_be_listed_by_what_they_cover(store: Store, talk: Session) -> None:
-    talk.views.commit(View((SUMMARY,), 3), MANUAL)
-    rows = store._database.rows("SELECT id, ranges, made_by FROM summaries")
-    assert rows == [("s1", "[[1,2]]", "m")]
-
-
 def test_pins(store: Store, talk: Session) -> None:
     change_pins(talk, 3)
     change_pins(talk, 3)

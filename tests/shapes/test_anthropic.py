@@ -101,7 +101,8 @@ def test_recorded_conversations_come_back_and_are_compacted(number: int) -> None
         assert too_large(texts, used, result.target_tokens, result.budget_tokens) == ""
         assert result.request is not None
         assert nca.validate_request(result.request, "anthropic") == []
-        assert nca.estimate_messages_tokens(result.request) == result.tokens_after
+        # How Claude's vocabulary differs is found in samples, and these texts are others than those of the whole log.
+        assert nca.estimate_messages_tokens(result.request) == pytest.approx(result.tokens_after, rel=0.05)
         assert {key: value for key, value in result.request.items() if key != "messages"} == {
             key: value for key, value in request.items() if key != "messages"
         }
@@ -156,7 +157,7 @@ def test_it_is_counted_as_the_same_chat_messages() -> None:
     for rows in conversations()[:3]:
         assert nca.estimate_messages_tokens(to_anthropic(rows)["messages"]) > 0
         check = nca.check_context_budget(to_anthropic(rows), context_window=8_000)
-        chat = nca.check_context_budget(rows, context_window=8_000)
+        chat = nca.check_context_budget(rows, model="claude", context_window=8_000)
         assert check.estimated_input_tokens == pytest.approx(chat.estimated_input_tokens, abs=20)
 
 
