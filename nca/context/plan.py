@@ -161,7 +161,8 @@ def compact(
     whole_raw, passed_turns = start.view_tokens, 0
     if only is None and not grows and not settings.max_turns and takes_oldest(settings.stages):
         is_hiding = not HIDING.isdisjoint(settings.stages)
-        room = max(policy.room_tokens(budget, ratio), target_tokens) if is_hiding else budget.budget_tokens
+        most = max(target_tokens, policy.most_target_tokens(budget, settings))
+        room = max(policy.room_tokens(budget, ratio), most) if is_hiding else budget.budget_tokens
         # A model may be asked with messages as they were sent before.
         live_raw = int(LIVE_SHARE * input_tokens) if is_whole and has_summarizer else 0
         start, passed_turns = without_oldest(start, max(int(room / meter.calibration.ratio), live_raw))

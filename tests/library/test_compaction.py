@@ -50,6 +50,18 @@ def test_a_target_is_a_limit_to_the_persons_words_too_and_is_used(turns: int, ta
     assert 0.95 * result.target_tokens <= result.tokens_after <= result.target_tokens
 
 
+@pytest.mark.parametrize(("turns", "window"), [(700, 24_000), (1_500, 100_000), (1_500, 48_000), (3_000, 64_000)])
+def test_a_log_of_many_times_the_window_fits_afterwards(turns: int, window: int) -> None:
+    """However many messages of the person it has: what no target has room for goes."""
+    log = [{"role": role, "content": f"{place}: {WORDS}"} for place in range(turns) for role in ("user", "assistant")]
+    result = nca.compact(log, context_window=window)
+    assert result.tokens_before > 1.5 * result.budget_tokens
+    assert result.compacted
+    assert 0.95 * result.target_tokens <= result.tokens_after <= result.target_tokens < result.budget_tokens
+    fitted = nca.ContextView(context_window=window).fit(log)
+    assert fitted.used_tokens <= fitted.budget_tokens
+
+
 @pytest.mark.parametrize("stages", STAGES)
 def test_it_names_no_numbers_and_no_recall_which_its_reader_has_not(stages: tuple[str, ...] | None) -> None:
     rows = [*_work(30), {"role": "user", "content": f"What do you make of this? {WORDS * 300}"}]
