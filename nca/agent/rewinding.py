@@ -136,9 +136,9 @@ class Rewinds:
         history = self._window.history
         past = Past(history, without_ranges([(seq, history.head)], history.view.aside))
         wrote = [one for one in past.calls if one.changed_file and one.has_worked]
-        has_record = self._files.has_record
-        left = (one.changed_file for one in wrote if not has_record(one.changed_file, one.seq, one.result_seq))
-        return dict.fromkeys(sorted(left))
+        # Later, a call without a record has changed nothing: it wrote what was there.
+        began = self._files.began_at() if wrote else 0
+        return dict.fromkeys(sorted(one.changed_file for one in wrote if one.result_seq < began))
 
     async def go_back(
         self,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import inf
 
 from nca.errors import UsageError
 from nca.file_history.changes import FileChange, last_made, merged, net_changes
@@ -56,14 +56,12 @@ class FileHistory(Scope):
         """All paths that have changed, if for a while. Raises StoreError."""
         return {one.path for one in self.record.changes()} if self.is_recorded else set()
 
-    def has_record(self, path: str, first: int, last: int) -> bool:
-        """Whether a change of a path, as a tool was given it, is recorded for one of the messages first … last.
+    def began_at(self) -> float:
+        """The message with the first recorded change; infinite without one. Before it, nothing can be taken back.
 
         Raises StoreError.
         """
-        name = os.path.relpath(os.path.realpath(self.root / path), self.root)
-        changes = self.record.changes(seq=first) if self.is_recorded else []
-        return any(one.path == name and one.seq <= last for one in changes)
+        return min((one.seq for one in self.record.changes()), default=inf) if self.is_recorded else inf
 
     def changed_in(self, first: int, last: int) -> tuple[FileChange, ...]:
         """The net change of each file by the messages first … last, without rewinds.

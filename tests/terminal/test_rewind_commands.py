@@ -91,6 +91,16 @@ async def test_files_without_a_record_here_are_named(tmp_path: Path) -> None:
         assert files(there) == {"a": "one\n", "b": "two\n"}
 
 
+async def test_a_call_that_wrote_what_was_there_needs_no_record(tmp_path: Path) -> None:
+    replies = [*writes(1, a="one\n"), *writes(2, a="one\n")]
+    with a_stage(tmp_path, replies, agent__permission="accept-edits") as stage:
+        await stage.conversation.send("First")
+        await stage.conversation.send("Second")
+        assert "no record" not in await stage.command("/undo")
+        assert "Files: 1 deleted (a.txt). /redo" in await stage.command("/undo")
+        assert files(tmp_path) == {}
+
+
 async def test_what_got_no_answer_is_a_turn_and_all_that_goes_is_named(tmp_path: Path) -> None:
     down = ProviderError("The provider is down.")
     replies = ["Word for word. " * 400, *writes(2, a="one\n"), down, down]
