@@ -271,7 +271,12 @@ class Composer:
         items += self.gone
         whole = without_ranges(shown, [(seq, seq) for seq in stubs])
         items += [Verbatim(*run) for run in whole] + [stub for seq, stub in stubs.items() if is_in(seq, shown)]
-        return ordered(items, self.history.head, self.history.view.aside)
+        view = ordered(items, self.history.head, self.history.view.aside)
+        if not is_in(self.history.head, hidden):
+            return view
+        # What was done for the newest message stands behind it. In front of it, the message would look unanswered.
+        behind = sorted(view.items, key=lambda item: isinstance(item, Summary))
+        return msgspec.structs.replace(view, items=tuple(behind))
 
 
 def plain_record(history: History, spans: Sequence[Range], room: int) -> str:
