@@ -72,7 +72,7 @@ class Calls:
                 for call, task in zip(group, tasks, strict=True):
                     outcome, seconds = await task
                     await self._enter(call, outcome, seconds)
-                    if outcome.is_error and self._toolbox.needs(call) == "write":
+                    if outcome.is_error and self._is_change(call):
                         failed_change = call.name
             except asyncio.CancelledError:
                 await _end(tasks)
@@ -113,6 +113,10 @@ class Calls:
 
     def _only_reads(self, call: ToolCall) -> bool:
         return self._toolbox.needs(call) in ("read", None) and call.name not in _MAY_CHANGE
+
+    def _is_change(self, call: ToolCall) -> bool:
+        """Whether it writes a file, also one that others run or obey, for which it needs the permission to execute."""
+        return self._toolbox.permission(call.name) == "write"
 
     def _groups(self, calls: Sequence[ToolCall]) -> Iterator[list[ToolCall]]:
         for only_reads, group in groupby(calls, lambda call: self._toolbox.needs(call) in ("read", None)):
@@ -161,7 +165,7 @@ class Calls:
 
     def _refused_at_once(self, call: ToolCall, failed_change: str) -> ToolOutcome | None:
         """Why a call must not run, whatever hooks and the person would say."""
-        if failed_change and self._toolbox.needs(call) == "execute":
+        if failed_change and self._toolbox.needs(call) == "execute" and not self._is_change(call):
             return refused(AFTER_FAILURE.format(name=failed_change), f"not run: {failed_change} failed")
         return self._approvals.refused_by_mode(call, self._toolbox)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import shutil
 import time
 from pathlib import Path
@@ -10,10 +11,11 @@ from typing import Annotated, Any
 
 import pytest
 
-from nca.agent.approvals import Answer, Nobody, Person
+from nca.agent.approvals import AFTER_FAILURE, Answer, Nobody, Person
 from nca.agent.calls import LIVE_SECONDS, MOST_AT_ONCE, LiveOutput
 from nca.agent.conversation import Conversation
 from nca.config.loaded import defaults
+from nca.config.tables import PermissionRule
 from nca.context.repeats import NUDGE
 from nca.context.validate import validate_request
 from nca.events import (
@@ -150,6 +152,38 @@ async def test_no_command_runs_after_a_change_that_failed(room: Room) -> None:
     finished = [event for event in room.events if isinstance(event, ToolFinished)]
     assert [(event.is_error, event.summary) for event in finished][2] == (True, "not run: change failed")
     assert sum(isinstance(event, ToolStarted) for event in room.events) == len(finished)
+
+
+@pytest.mark.parametrize("path", ["Makefile", "conftest.py", "AGENTS.md", ".github/workflows/ci.yml", "a.py"])
+@pytest.mark.parametrize("mode", ["ask", "auto"])
+async def test_no_command_runs_after_a_change_that_failed_or_that_nobody_allowed(
+    tmp_path: Path, path: str, mode: str
+) -> None:
+    """Also of a file that others run or obey. In the mode `auto` the edit fails, as its old text is not there."""
+    (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / path).write_text("old\n")
+    edit = json.dumps({"path": path, "old_text": "old" if mode == "ask" else "none", "new_text": "new"})
+    made = calls(("edit_file", edit), ("shell", '{"command": "touch ran"}'))
+    settings = {"agent.permission": mode, "permissions.allow": [PermissionRule("shell", "touch ran")]}
+    loaded = defaults().with_values(settings, "the test")
+    model = ScriptedModel([made, "Done."], facts=SMALL)
+    conversation = Conversation.open(loaded, store=Store.open(None), model=model, directory=tmp_path)
+    await conversation.send("Go")
+    change, command = results(conversation)
+    assert ("nobody can give it here" in change) == (mode == "ask")
+    assert command == AFTER_FAILURE.format(name="edit_file")
+    assert not (tmp_path / "ran").exists()
+
+
+async def test_a_change_of_any_file_is_tried_after_one_that_failed(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("old\n")
+    wrong = '{"path": "a.py", "old_text": "none", "new_text": "new"}'
+    made = calls(("edit_file", wrong), ("write_file", '{"path": "Makefile", "content": "all:\\n"}'))
+    model = ScriptedModel([made, "Done."], facts=SMALL)
+    loaded = defaults().with_values({"agent.permission": "auto"}, "the test")
+    conversation = Conversation.open(loaded, store=Store.open(None), model=model, directory=tmp_path)
+    await conversation.send("Go")
+    assert (tmp_path / "Makefile").read_text() == "all:\n"
 
 
 async def test_a_writer_waits_for_all_before_it_and_all_behind_wait_for_it(room: Room) -> None:
