@@ -29,7 +29,10 @@ _MENTION = re.compile(r"(?:(?<=\s)|^)@(?:\"([^\"\n]+)\"|((?:\\ |[^\s\"'`()<>{}|;
 _LINES = re.compile(r"(?::\d+(?:[-:]\d+)?|#L\d+(?:-L?\d+)?)$")
 """The form in which programs and people add lines to a file's name: `:12`, `:12:5`, `:3-5`, `#L3-L5`."""
 _PATTERN = re.compile(r"[*?\[]")
-_LOOKS_LIKE_A_FILE = re.compile(r"^[~./]|/[^/]*\.\w{1,5}$|\.(?:py|md|txt|json|toml|ya?ml|js|tsx?|rs|go|c|h|html|css)$")
+_LOOKS_LIKE_A_FILE = re.compile(r"^[~./]|/[^/]*\.\w{1,5}$|[^.]\.\w*[^\W\d_]\w*$")
+"""A place, or a dot with letters behind it: whatever kind of file that is. `@team` and `@v1.2` are text."""
+_CODE = re.compile(r"\(|[ \t]*\n(?:[ \t]*@.*\n)*[ \t]*(?:async )?(?:def|class) +\w+[\[(:{]")
+"""What follows a decorator in code: its arguments, or a line that begins what it decorates."""
 _READ_LIMIT_BYTES = PREVIEW_BYTES + 1
 MOST_CHECKED = 50
 HOOK = "a hook"
@@ -104,7 +107,7 @@ def mentioned(said: Words, directory: Path, servers: Collection[str] = ()) -> li
         if written[-1].partition(":")[0] in servers and ":" in written[-1]:
             continue
         path = next((path for one in (*written, name) if (path := _existing(one, directory)) is not None), None)
-        if path is None:
+        if path is None and not _CODE.match(match.string, match.end()):
             if longer := _with_spaces(match, directory):
                 advice = f'Write @"{shown(longer)}…" with quotes. Nothing was sent.'
                 raise UsageError(f"@{shown(longer)}: a name with spaces needs quotes.", advice=advice)
@@ -114,9 +117,9 @@ def mentioned(said: Words, directory: Path, servers: Collection[str] = ()) -> li
                 )
             if _LOOKS_LIKE_A_FILE.search(name):
                 where = "" if name.startswith(("/", "~")) else f" in {directory}"
-                raise UsageError(f"@{name}: there is no such file{where}.", advice="Nothing was sent.")
-            continue
-        if path not in found:
+                advice = "Nothing was sent; in `backquotes` a name is text."
+                raise UsageError(f"@{name}: there is no such file{where}.", advice=advice)
+        elif path is not None and path not in found:
             found.append(path)
     return found
 

@@ -241,3 +241,27 @@ def test_a_backslash_before_a_space_keeps_the_name_together(tmp_path: Path) -> N
     assert mentioned(words(r"Read @my\ file.txt:1 now"), tmp_path) == [tmp_path / "my file.txt"]
     with pytest.raises(UsageError, match=r"@no file\.txt: there is no such file"):
         mentioned(words(r"Read @no\ file.txt now"), tmp_path)
+
+
+@pytest.mark.parametrize(
+    "name", ["chart.png", "me.JPEG", "a.gif", "a.svg", "a.pdf", "data.csv", "data.csv:3", "x.log", "a.parquet", "b.7z"]
+)
+def test_a_missing_file_of_any_kind_is_refused(name: str, tmp_path: Path) -> None:
+    for text in (f"@{name} what is on it?", f"What is in @{name}?", f"@{name}\nSum it up.", f"Sum (it)\n@{name}"):
+        with pytest.raises(UsageError, match=r"there is no such file .* in `backquotes` a name is text"):
+            mentioned(words(text), tmp_path)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Ask @team, then @user. And me@example.com, @you... or @v1.2",
+        '@app.route("/")\nasync def page():\n    ...',
+        "@pytest.fixture\ndef room():\n    ...",
+        "Mend it:\n\n    @staticmethod\n    @functools.cache\n    @jax.jit\n    async def f(x): ...",
+        "@attrs.frozen\nclass One:\n    ...",
+        "What does `@pytest.fixture` do?",
+    ],
+)
+def test_names_of_people_and_decorators_in_code_are_text(text: str, tmp_path: Path) -> None:
+    assert mentioned(words(text), tmp_path) == []

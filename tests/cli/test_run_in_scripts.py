@@ -297,3 +297,10 @@ def test_a_system_prompt_of_the_run_replaces_nca_s_own_and_leaves_the_project_s(
     assert "Use tabs." in mine
     assert "You are a poet." not in usual
     assert run(provider, tmp_path, "Hello", "--system", "").returncode == 2
+
+
+@pytest.mark.parametrize("text", ["@chart.png what is on it?", "@data.csv sum"])
+def test_a_message_that_names_a_missing_file_is_not_sent(provider: Provider, tmp_path: Path, text: str) -> None:
+    done = run(provider, tmp_path, text)
+    assert (done.returncode, done.stdout, provider.requests) == (2, "", [])
+    assert "there is no such file in " in done.stderr
