@@ -224,9 +224,10 @@ class Planning:
                 target = target_with_words(self.draft, self.job, target, most)
         elif "summarize" in self.job.settings.stages:
             self.most_target = most
-            if target < self.draft.tokens <= most and not self.job.settings.max_messages:
-                # What is within the risen target stays as it is, unless a person has limited what is shown.
-                target = target_with_words(self.draft, self.job, target, most)
+            is_within = target < self.draft.tokens <= most and not self.job.settings.max_messages
+            if is_within and target_with_words(self.draft, self.job, target, most) > target:
+                # Nothing needs the room for which words would go, unless a person has limited what is shown.
+                target = self.draft.tokens
         self.limit = int(share * self.budget.budget_tokens)
         self.target = min(target, self.limit)
         if self.cut_newest and self._is_whole():
