@@ -164,8 +164,9 @@ async def join_servers(servers: Servers, said: Words, toolbox: Toolbox, window: 
         toolbox.take_outside(tools)
         window.take_tools()
     if window.tools:
-        offered = {tool["function"]["name"] for tool in window.tools}
-        servers.note_left_out(tool.name for tool in toolbox.outside if tool.name not in offered)
+        is_off = window.settings.tools.is_off
+        wanted = [tool.name for tool in toolbox.outside if not is_off(tool.name)]
+        servers.note_left_out(wanted, {tool["function"]["name"] for tool in window.tools})
     typed = " ".join(match[0] for match in mentions(said))
     for name, text in await servers.mentioned(typed):
         user_input.share(name, text, "attached")

@@ -81,7 +81,7 @@ def offered(toolbox: Toolbox, facts: ModelFacts, budget: Budget, off: Collection
         return []
     definitions = {one["function"]["name"]: one for one in toolbox.definitions(budget.budget_tokens)}
     by_server: dict[str, dict[str, int]] = {}
-    for tool in toolbox.outside:
+    for tool in (one for one in toolbox.outside if one.name not in off):
         size = len(json.dumps(definitions[tool.name]))
         by_server.setdefault(server_of(tool.name), {})[tool.name] = size
     room = budget.budget_tokens // OUTSIDE_SHARE_OF_BUDGET * _CHARS_PER_TOKEN

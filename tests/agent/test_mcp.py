@@ -227,6 +227,22 @@ async def test_in_a_small_window_its_tools_take_a_share_and_no_more(room: Room) 
     await conversation.close()
 
 
+async def test_a_tool_that_is_off_takes_no_room_and_misses_none(room: Room) -> None:
+    conversation = room.open("Hello.", values={"tools.off": ["mcp__test__slow"]})
+    await conversation.send("Hello.")
+    assert "mcp__test__slow" not in {tool["function"]["name"] for tool in room.model.requests[0].tools}
+    assert not conversation.servers.left_out
+    assert not [event.message for event in room.of(Notice) if "No room" in event.message]
+    others = [one.name for one in conversation.servers.tools() if one.name != "mcp__test__echo"]
+    await conversation.close()
+    conversation = room.open("Hello.", facts=SMALL, values={"tools.off": others})
+    await conversation.send("Hello.")
+    names = {tool["function"]["name"] for tool in room.model.requests[0].tools}
+    assert "mcp__test__echo" in names
+    assert not conversation.servers.left_out
+    await conversation.close()
+
+
 async def test_no_server_crowds_out_another(room: Room) -> None:
     servers = (a_server(), changing_server())
     conversation = room.open("Hello.", facts=SMALL, servers=servers)

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import os
 import re
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -124,11 +124,11 @@ class Servers:
                 tools.setdefault(tool.name, tool)
         return list(tools.values())
 
-    def note_left_out(self, names: Iterable[str]) -> None:
-        """Notify the person which tools have no room, if these have changed."""
-        before, self.left_out = self.left_out, frozenset(names)
+    def note_left_out(self, wanted: Collection[str], offered: Collection[str]) -> None:
+        """Notify the person which of the tools that are on have no room, if these have changed."""
+        before, self.left_out = self.left_out, frozenset(wanted).difference(offered)
         if self.left_out and self.left_out != before:
-            count = f"{len(self.left_out)} of {len(self._known)}"
+            count = f"{len(self.left_out)} of {len(wanted)}"
             self.emit(Notice(f"No room for {count} tools of MCP servers in this window; /mcp NAME shows which."))
 
     async def restart(self, name: str) -> Connection:
