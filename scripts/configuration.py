@@ -37,6 +37,8 @@ Later sources win:
 prints one value, `nca config path` prints the paths of both files. `nca config set KEY VALUE` writes to the project's
 file, or to yours with `--user`; `nca config unset KEY` removes it there, as the value `default` does.
 `nca config init` writes the commented example.
+`show` and `get` give what holds for the model that is set, or that a key decides on; `show` also
+lists what each table for models sets.
 Saving keeps everything else in the file, even comments; a file that would lose a comment is first copied to
 `config.toml.bak`.
 

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,13 +15,14 @@ import typer
 from nca.cli import flags
 from nca.cli.early_questions import ask_trust, can_ask
 from nca.config.paths import project_config_file, user_config_file
-from nca.errors import ConfigError, UsageError
+from nca.errors import ConfigError, NcaError, UsageError
 from nca.safe_files import is_missing
 from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.sessions import place
 
 if TYPE_CHECKING:
     from nca.config.loaded import LoadedSettings
+    from nca.config.overrides import SettingValue
 
 app = typer.Typer(name="config", help="Show and change settings.", no_args_is_help=True)
 
@@ -33,18 +35,22 @@ def show(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object: value and origin by key.")] = False,
 ) -> None:
     """Show settings with their values and where each was set."""
+    from nca.config.example import toml_value
+
     loaded = _load()
-    keys = _named(loaded, name)
+    found = {key: loaded.effective[key] for key in _named(loaded, name)}
+    for pattern, values in loaded.patterns:
+        found |= {f"for.{toml_value(pattern)}.{key}": values[key] for key in values if key in found}
     flags.say_notes(loaded.notes)
     if as_json:
-        facts = {key: {"value": loaded.value(key), "origin": one_line(loaded.origin(key))} for key in keys}
+        facts = {key: {"value": one.value, "origin": one_line(one.origin)} for key, one in found.items()}
         typer.echo(json.dumps(facts, indent=2, default=_plain))
     elif sys.stdout.isatty():
-        _show_table(loaded, keys)
+        _show_table(found)
     else:
-        width = max(len(key) for key in keys)
-        for key in keys:
-            typer.echo(f"{key:<{width}} = {_text(loaded, key)}  ({one_line(loaded.origin(key))})")
+        width = max(len(key) for key in found)
+        for key, one in found.items():
+            typer.echo(f"{key:<{width}} = {toml_value(one.value)}  ({one_line(one.origin)})")
 
 
 def _plain(row: Any) -> dict[str, Any]:
@@ -200,7 +206,23 @@ def _load() -> LoadedSettings:
             typer.echo(one_line(what.left_out(answer)), err=True)
         return True
 
-    return load(project=Path.cwd(), env=os.environ, trusts=trust_and_say)
+    loaded = load(project=Path.cwd(), env=os.environ, trusts=trust_and_say)
+    return loaded.for_model(_model(loaded)) if loaded.patterns else loaded
+
+
+def _model(loaded: LoadedSettings) -> str:
+    """The model that the settings or a key decide on; "" where a server would have to be asked."""
+    from nca.models.choose import checked_endpoint, choose
+
+    settings = loaded.settings.model
+    try:
+        if settings.name or not checked_endpoint("openai", settings.api_base, os.environ)[0]:
+            choice = choose(settings, os.environ, servers=())
+            return choice.model if settings.name or choice.api_key_variable else ""
+    except NcaError:
+        # What is wrong with the address is said where it is used.
+        pass
+    return settings.name
 
 
 def _named(loaded: LoadedSettings, name: str) -> list[str]:
@@ -263,19 +285,19 @@ def _say_canonical(written: str) -> None:
         typer.echo(f"{written} is {found.key} in nca.", err=True)
 
 
-def _show_table(loaded: LoadedSettings, keys: list[str]) -> None:
+def _show_table(found: Mapping[str, SettingValue]) -> None:
     from rich.console import Console
     from rich.text import Text
 
+    from nca.config.example import toml_value
     from nca.terminal.render.layout import fitting_table
 
-    origins = [place(loaded.origin(key)) for key in keys]
-    rows = [(key, _text(loaded, key), origin) for key, origin in zip(keys, origins, strict=True)]
+    rows = [(one_line(key), toml_value(one.value), place(one.origin)) for key, one in found.items()]
     columns = {
         head: list(map(Text, cells))
         for head, cells in zip(("setting", "value", "from"), zip(*rows, strict=True), strict=True)
     }
-    styles = ["dim" if origin == "default" else "" for origin in origins]
+    styles = ["dim" if origin == "default" else "" for *_, origin in rows]
     Console().print(fitting_table(columns, gives_way="value", least=_VALUE_CELLS, wraps=True, styles=styles))
 
 

@@ -222,7 +222,8 @@ class _Draft:
         elif not file.may_act and waits_for_trust(dotted, raw):
             return
         is_trusted = file.is_trusted or document.is_grant
-        overrides.append(Override(dotted, raw, str(document.path), partial(document.place, path), is_trusted))
+        origin = str(document.path) if path == name else f'{document.path} [{_PATTERN_TABLE}."{path[1]}"]'
+        overrides.append(Override(dotted, raw, origin, partial(document.place, path), is_trusted))
 
 
 def _suits_pattern(key: str, override: Override) -> None:

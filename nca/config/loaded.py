@@ -124,7 +124,7 @@ class LoadedSettings:
         )
 
     def origin(self, key: str) -> str:
-        """The origin of a value: "default", a file's path, "environment NCA_…", "flag --…", "set in this chat"."""
+        """Its origin: "default", a file (and its table), "environment NCA_…", "flag --…", "set in this chat"."""
         return self.effective[resolve(key, "").key].origin
 
     def value(self, key: str) -> Any:

@@ -97,6 +97,39 @@ def test_lists_of_tables_and_profiles_are_shown_too(shell: Shell) -> None:
         shell("set", "context.section", "x")
 
 
+def test_the_tables_for_models_are_shown_and_that_of_the_model_holds(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shell("set", "context.max_turns", "4")
+    tables = '[for."openai/gpt*".context]\nmax_turns = 7\n[for."qwen*".context]\nmax_turns = 9\n'
+    shell.file.write_text(f"{shell.file.read_text()}{tables}")
+    origins = {name: f'{shell.file} [for."{name}"]' for name in ("openai/gpt*", "qwen*")}
+    for variable in ("OPENAI_API_BASE", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(variable, raising=False)
+    for model, value, origin in (
+        ("openai/gpt-x", 7, origins["openai/gpt*"]),
+        ("openrouter/qwen3", 9, origins["qwen*"]),
+        ("openai/other", 4, str(shell.file)),
+    ):
+        monkeypatch.setenv("NCA_MODEL__NAME", model)
+        facts = json.loads(shell("show", "context", "--json"))
+        assert facts["context.max_turns"] == {"value": value, "origin": origin}
+        assert facts['for."qwen*".context.max_turns'] == {"value": 9, "origin": origins["qwen*"]}
+        assert shell("get", "context.max_turns") == f"{value}\n"
+    monkeypatch.setenv("NCA_MODEL__NAME", "gpt-at-home")
+    assert shell("get", "context.max_turns") == "4\n"
+    monkeypatch.setenv("OPENAI_API_BASE", "http://127.0.0.1:9/v1")
+    assert shell("get", "context.max_turns") == "7\n"
+    lines = shell("show").splitlines()
+    assert [line.split()[0] for line in lines[len(KEYS) :]] == [
+        'for."openai/gpt*".context.max_turns',
+        'for."qwen*".context.max_turns',
+    ]
+    shell("set", "context.max_turns", "5")
+    assert f"It has no effect here: {origins['openai/gpt*']} sets 7." in shell.stderr
+    assert not any("for." in line for line in shell("show", "agent").splitlines())
+
+
 def test_set_says_when_something_stronger_is_in_force(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NCA_AGENT__MAX_STEPS", "9")
     assert "Saved agent.max_steps = 3 in" in shell("set", "agent.max_steps", "3")
@@ -199,7 +232,7 @@ def test_no_word_of_the_table_is_broken(
     columns: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("COLUMNS", columns)
-    _show_table(defaults(), list(KEYS))
+    _show_table(defaults().effective)
     words = capsys.readouterr().out.split()
     assert set(KEYS) <= set(words)
     assert {"default", '"deduplicate",', '"summarize",'} <= set(words)

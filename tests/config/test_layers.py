@@ -232,7 +232,8 @@ def test_tables_for_a_model_stand_between_files_and_environment(places: Places) 
     loaded = places.load({"NCA_CONTEXT__MAX_MESSAGES": "3"})
     assert loaded.settings.context.max_turns == 1
     opus = loaded.for_model("anthropic/Claude-Opus-9")
-    assert (opus.value("context.max_turns"), opus.origin("context.max_turns")) == (20, str(places.project_file))
+    origin = f'{places.project_file} [for."*opus*"]'
+    assert (opus.value("context.max_turns"), opus.origin("context.max_turns")) == (20, origin)
     assert opus.value("context.max_messages") == 3
     assert opus.value("context.prune.keep_results") == 7
     assert opus.with_value("context.max_turns", 30, "set in this chat").value("context.max_turns") == 30

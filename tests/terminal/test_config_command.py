@@ -211,7 +211,7 @@ async def test_what_a_file_sets_for_the_model_that_answers_is_shown(tmp_path: Pa
     loaded = load(project=tmp_path, env={"NCA_HOME": str(tmp_path)})
     with a_stage(tmp_path, base=loaded) as stage:
         said = "".join((await stage.command("/config context.max_turns")).split())
-        assert said.startswith(f"context.max_turns=7turns({file})")
+        assert said.startswith(f'context.max_turns=7turns({file}[for."scripted/m*"])')
         assert "Reasoning: high" in await stage.command("/effort")
         await stage.conversation.use_model(ScriptedModel([], facts=ModelFacts("scripted/other", "scripted", 8_000)))
         assert "context.max_turns = 0 (no limit)  (default)" in await stage.command("/config context.max_turns")
