@@ -30,6 +30,7 @@ from nca.tools.files.workspace import why_asked
 from nca.tools.mcp.forms import Field
 from nca.tools.mcp.requests import Filled
 from nca.tools.permissions import about, asking, decide, matching, may_hide, refusal, widened
+from nca.tools.shell.command_rules import UNASKED
 from nca.tools.tool import Approval, Permission, ToolError, ToolOutcome
 from nca.tools.toolbox import Toolbox, failed
 from nca.words import Words
@@ -300,7 +301,7 @@ class Approvals:
     def _is_allowed(
         self, rules: Sequence[PermissionRule], call: ToolCall, approval: Approval, *, is_unclear: bool
     ) -> bool:
-        """Whether a rule allows the call, or one each command of a list; an unclear one, if a rule has all of it."""
+        """Whether a rule allows the call, or each command of a list that needs one; an unclear one, if it has all."""
         place, steps = self._place(approval), [set(names) for names in approval.steps]
         whole = [rule for rule in rules if approval.directory and rule.subject == approval.command]
         is_whole = matching(whole, call.name, {approval.command}, place) is not None
@@ -309,7 +310,7 @@ class Approvals:
         tools = (call.name, WHOLE) if call.name == PARTS and approval.path else (call.name,)
         if any(matching(rules, tool, _about(approval), place) for tool in tools):
             return True
-        return bool(steps) and all(matching(rules, call.name, names, place) for names in steps)
+        return bool(steps) and all(UNASKED in names or matching(rules, call.name, names, place) for names in steps)
 
     def _remember(self, rule: PermissionRule, *, for_good: bool) -> None:
         if for_good:

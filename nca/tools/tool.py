@@ -73,7 +73,8 @@ class Approval:
     subject    what a rule for the next time would match: the path, the command, the host
     directory  where the command is run, or ""
     names      what else an allow rule may match (nca.tools.shell.command_rules)
-    steps      the same of each command in a list, with the subject of its own rule first; each needs a rule
+    steps      the same of each command in a list, with the subject of its own rule first; each needs a rule, or has
+               the name "" too
     parts      what else a deny rule may match: all programs and paths in a command
     is_masked  it adds characters that cannot be seen or look like others: no rule allows it, a person looks at it
     commands   the simple commands in a command, for the patterns of rules that deny or ask

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -265,3 +267,92 @@ async def test_in_a_list_a_known_command_is_its_exact_words(tmp_path: Path, wind
     says = Says(tmp_path, window, "ln -s / all && pytest -q tests")
     assert await says.allowed("ln -s / all && pytest -q tests")
     assert await says.allowed("pytest -q tests; ln -s / all")
+
+
+def in_a_repository(root: Path) -> None:
+    subprocess.run(["git", "init", "-q", root], check=True)
+    (root / "a.txt").write_text("hello\n")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "make test && git status",
+        "git diff && make test",
+        "make test; echo done",
+        "make test || true",
+        "ls | wc -l && make test",
+        'make test; echo "exit: $?"',
+        "make test; echo $?",
+        "cat a.txt; make test 2>&1 | tail -3; git log --oneline -3 2>/dev/null || echo none",
+        "make test && ls -la | grep -c x",
+    ],
+)
+async def test_in_a_list_what_needs_no_permission_needs_no_rule(tmp_path: Path, command: str) -> None:
+    in_a_repository(tmp_path)
+    assert await runs(tmp_path, command, allow=("make test",))
+    assert not await runs(tmp_path, command)
+    assert not await runs(tmp_path, command, mode="plan", allow=("make test",))
+    assert not await runs(tmp_path, command, allow=("make test",), deny=("make",))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "make test; cat all/etc/passwd",
+        "make test; ls all",
+        "make test; grep -epasswd all/etc/passwd",
+        "make test | grep -epasswd all/etc/passwd; ls",
+        "make test; git diff a.txt",
+        "make test; rg --files all",
+        "make test && git push",
+        "make test; make $?",
+        "make test; $?",
+        "make test; ./$?",
+        "make test; cat $?",
+        'make test; echo "$HOME"',
+        "make test; echo $$?",
+        "make test; echo $(rm x)",
+        "make test; echo `rm x`",
+        "make test; echo $? > a.txt",
+        "make test; echo $? | sh",
+        "make test; X=1 git status",
+        "ls && make",
+    ],
+)
+async def test_behind_a_command_that_acts_what_is_unasked_names_no_file_and_computes_none(
+    tmp_path: Path, command: str
+) -> None:
+    """A command before it may have put a link there."""
+    in_a_repository(tmp_path)
+    assert not await runs(tmp_path, command, allow=("make test",)), command
+
+
+async def test_a_file_that_may_not_be_read_is_not_searched_in_a_list(tmp_path: Path) -> None:
+    (tmp_path / "secrets").mkdir()
+    (tmp_path / "secrets" / "a").write_text("x")
+    for command in ("grep -r x; make test", "make test; grep -r x", "grep -r x; echo $?", "make test; rg x; echo $?"):
+        assert not await runs(tmp_path, command, allow=("make test",), deny=("secrets/a",), tool="*"), command
+
+
+async def test_what_a_list_runs_unasked_is_what_was_checked(tmp_path: Path) -> None:
+    """It finds no program of the project, though the rest of the line does."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name in ("ls", "own"):
+        (programs / name).write_text(f"#!/bin/sh\necho evil {name}\n")
+        (programs / name).chmod(0o755)
+    (tmp_path / "a.txt").write_text("hello\n")
+    environment = {**os.environ, "PATH": f"{os.environ['PATH']}{os.pathsep}{programs}"}
+    runner = CommandRunner(tmp_path, settings=ToolSettings, limits=Limits, env=environment)
+    shell = Shell(runner)
+    line = 'cat a.txt && own; own | grep -c evil; false || echo "exit: $?"'
+    approval = shell.approval({"command": line})
+    assert not approval.steps, "`false` has no rule, and is not known to only read"
+    line = 'cat a.txt | wc -l && own; sh -c "exit 3"; echo "exit: $?"'
+    assert len(shell.approval({"command": line}).steps) == 4
+    assert (await shell.run({"command": line})).text == "1\nevil own\nexit: 3"
+    assert "" in shell.approval({"command": "ls; own"}).steps[0]
+    environment["PATH"] = f"{programs}{os.pathsep}{os.environ['PATH']}"
+    assert "" not in shell.approval({"command": "ls; own"}).steps[0], "the project's ls needs a rule"
+    assert not shell.approval({"command": "own; echo $?", "background": True}).steps

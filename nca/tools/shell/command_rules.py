@@ -8,6 +8,7 @@ change often: it then covers the listed options and files of the project, and no
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from collections.abc import Mapping
 from functools import cache
@@ -15,8 +16,8 @@ from pathlib import Path
 
 from nca.tools.files.workspace import Workspace
 from nca.tools.programs import word_set
-from nca.tools.shell.command_words import commands_here, table, versionless
-from nca.tools.shell.known_commands import Options, options_of, read_only_argv, stays_inside
+from nca.tools.shell.command_words import Stage, commands_here, table, versionless
+from nca.tools.shell.known_commands import TOUCH_NOTHING, Options, options_of, read_only_argv, stays_inside
 
 _FILTERS = frozenset({"head", "tail", "grep", "wc"})
 """Models pipe long output into these. With options that only read, they add nothing to the command before them."""
@@ -54,34 +55,48 @@ def rule_names(
     return (*([known] if known else []), shlex.join(words), *any_arguments)
 
 
+UNASKED = ""
+"""The name of a command that needs no rule."""
+
+
 def rule_steps(
     command: str, *, workspace: Workspace, directory: Path, environment: Mapping[str, str]
-) -> tuple[tuple[str, ...], ...]:
-    """For commands joined by `&&`, `||` and `;`: of each what an allow rule may name, as in `rule_names`.
+) -> tuple[tuple[tuple[str, ...], ...], str]:
+    """For commands joined by `&&`, `||` and `;`: of each what an allow rule may name, as in `rule_names`; and the line
+    to run.
+
+    A command that only reads has the name UNASKED too. It is in the line as it would run alone.
 
     Empty if the list could do more than its commands one after the other: if one changes what the shell does with the
-    next, or if what a name means depends on files that one before may have changed. So a name is the exact words, and
-    filters read only what is piped into them.
+    next, or if what a name means depends on files that one before may have changed. So a name is the exact words,
+    filters read only what is piped into them, and what runs unasked behind another command names no file.
     """
-    stages = commands_here(command, directory) or ()
+    stages = commands_here(command, directory, takes_status=True) or ()
     if all(stage.operator in ("|", "") for stage in stages):
-        return ()
+        return (), command
     found: list[tuple[str, ...]] = []
-    begin = 0
+    line, begin = "", 0
     for end, stage in enumerate(stages, 1):
         if stage.operator == "|":
             continue
-        first, *filters = stages[begin:end]
-        begin = end
-        if first.words[0] in _understood_by_shell() or not all(_reads_only_its_input(one.words) for one in filters):
-            return ()
-        line = " | ".join(shlex.join(one.words) for one in (first, *filters))
-        names = rule_names(line, workspace=workspace, directory=directory, environment=environment)
-        exact = shlex.join(_by_its_path_from(directory, first.words, workspace))
-        if exact not in names:
-            return ()
-        found.append(names[names.index(exact) :])
-    return tuple(found)
+        piped, begin = stages[begin:end], end
+        prints = any(one.prints for one in piped)
+        text = " | ".join(f"{shlex.join(one.words)}{one.errors}" for one in piped)
+        names: tuple[str, ...] = ()
+        argv = None
+        if not prints and piped[0].words[0] not in _understood_by_shell() and all(map(_names_no_file, piped[1:])):
+            names = rule_names(text, workspace=workspace, directory=directory, environment=environment)
+            exact = shlex.join(_by_its_path_from(directory, piped[0].words, workspace))
+            names = names[names.index(exact) :] if exact in names else ()
+        if all(UNASKED in one for one in found) or all(map(_names_no_file, piped)):
+            argv = read_only_argv(text, workspace=workspace, directory=directory, environment=environment)
+        if argv is not None and not (prints and len(piped) > 1):
+            names, text = (*names, UNASKED), piped[0].prints or shlex.join(argv)
+        if not names:
+            return (), command
+        found.append(names)
+        line += f"{text} {stage.operator} "
+    return tuple(found), line.rstrip()
 
 
 def _by_its_path_from(directory: Path, words: tuple[str, ...], workspace: Workspace) -> tuple[str, ...]:
@@ -99,10 +114,14 @@ def _understood_by_shell() -> frozenset[str]:
     return word_set(table()["shell"]["own"])
 
 
-def _reads_only_its_input(words: tuple[str, ...]) -> bool:
-    """Whether a filter names no file: of its words that are neither options nor numbers, grep's pattern is one."""
+def _names_no_file(stage: Stage) -> bool:
+    """Whether none of its words is a file: they are options or numbers, but for grep's pattern and git's subcommand."""
+    words = stage.words
+    if words[0] in TOUCH_NOTHING:
+        return True
     named = [word for word in words[1:] if not word.startswith("-") and not word.isdigit()]
-    return len(named) <= (words[0] == "grep")
+    has_pattern = any(re.match("-[A-Za-z]*e", word) for word in words[1:])
+    return len(named) <= (words[0] == "git" or (words[0] == "grep" and not has_pattern))
 
 
 def _known_command(words: tuple[str, ...], workspace: Workspace, directory: Path) -> str:

@@ -62,15 +62,20 @@ class Stage:
 
     errors    where its errors go: "", ` 2>&1` or ` 2>/dev/null`
     operator  what joins the next one to it: `|`, `&&`, `||` or `;`; "" for the last
+    prints    with `$?`: the whole `echo`, as it is written
     """
 
     words: tuple[str, ...]
     errors: str
     operator: str
+    prints: str = ""
 
 
-def command_list(command: str, *, takes_patterns: bool = False) -> tuple[Stage, ...] | None:
-    """Simple commands joined by `|`, `&&`, `||` and `;`; None for anything else."""
+def command_list(command: str, *, takes_patterns: bool = False, takes_status: bool = False) -> tuple[Stage, ...] | None:
+    """Simple commands joined by `|`, `&&`, `||` and `;`; None for anything else.
+
+    takes_status: `$?` in the words of `echo`, a number that the shell puts there, is 0 in `words`.
+    """
     if len(command) > MOST_CHARS:
         return None
     stages: list[Stage] = []
@@ -80,11 +85,13 @@ def command_list(command: str, *, takes_patterns: bool = False) -> tuple[Stage, 
         if found is None or len(stages) == MOST_COMMANDS:
             return None
         text, operator = found.groups()
+        prints = text.strip() if takes_status and "$?" in text and text.split()[0] == "echo" else ""
+        text = text.replace("$?", "0") if prints else text
         errors = _ERRORS.search(text)
         words = plain_words(text[: errors.start()] if errors else text, takes_patterns=takes_patterns)
         if words is None:
             return None
-        stages.append(Stage(words, errors[0].rstrip() if errors else "", operator))
+        stages.append(Stage(words, errors[0].rstrip() if errors else "", operator, prints))
         position = found.end()
     return tuple(stages)
 
@@ -108,12 +115,12 @@ def answers_with_1(command: str) -> bool:
     return bool({words[0], " ".join(words[:2])} & set(table()["answers"]["with_1"]))
 
 
-def commands_here(command: str, directory: Path) -> tuple[Stage, ...] | None:
+def commands_here(command: str, directory: Path, *, takes_status: bool = False) -> tuple[Stage, ...] | None:
     """As `command_list`, without a `cd` at the beginning to `directory`, in which the command runs anyway.
 
     Only where it changes nothing, not even the shell's name for the directory: through a link, that would be another.
     """
-    stages = command_list(command)
+    stages = command_list(command, takes_status=takes_status)
     while stages and stages[0].operator == "&&" and stages[0].words[0] == "cd" and len(stages[0].words) == 2:
         if stages[0].words[1] not in (".", "./", str(directory), f"{directory}/"):
             break
@@ -258,7 +265,7 @@ def _subcommands(words: Sequence[str]) -> Iterator[tuple[int, int]]:
 def searched_folders(command: str, directory: Path) -> tuple[str, ...]:
     """The folders that a simple command searches: those that it names, else the directory."""
     found: dict[str, None] = {}
-    for stage in command_list(command) or ():
+    for stage in command_list(command, takes_status=True) or ():
         program, *words = stage.words[1:] if stage.words[:2] == ("git", "grep") else stage.words
         if program not in _SEARCHERS or (program == "grep" and stage.words[0] != "git" and not _is_recursive(words)):
             continue

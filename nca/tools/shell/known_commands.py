@@ -70,7 +70,7 @@ class Options:
 _LONGEST_WORD_CHARS = 500
 _SED_LINES = re.compile(r"\d{1,9}(?:,(?:\d{1,9}|\$))?p")
 """A script of sed that prints lines by their numbers. Of sed's other scripts, some write files and run programs."""
-_TOUCH_NOTHING = frozenset({"echo", "true"})
+TOUCH_NOTHING = frozenset({"echo", "true"})
 """Allowed with any words. Models write them between and after the commands of a list."""
 
 
@@ -123,7 +123,7 @@ def _checked(words: tuple[str, ...], workspace: Workspace, directory: Path, path
     """The words of a simple command, with the program's path, if it only reads."""
     if max(map(len, words)) > _LONGEST_WORD_CHARS:
         return None
-    if words[0] in _TOUCH_NOTHING:
+    if words[0] in TOUCH_NOTHING:
         rest: tuple[str, ...] | None = words[1:]
     elif not stays_inside(words[1:], workspace, directory):
         rest = None

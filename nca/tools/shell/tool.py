@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar
 
 from nca.file_history import Recorder
@@ -47,6 +47,8 @@ class Shell(TypedTool):
     def __post_init__(self) -> None:
         self._workspace = Workspace(self.runner.root)
         self._only_reading: set[str] = set()
+        self._lines: dict[str, str] = {}
+        """By command: the line to run, in which what needs no rule is as it was checked."""
 
     async def call(
         self,
@@ -61,6 +63,7 @@ class Shell(TypedTool):
         argv = self._read_only_argv(command)
         if argv is None and command in self._only_reading:
             raise ToolError("files that the command names changed before it ran; run it again, and the person is asked")
+        line = self._lines.pop(command, command)
         recorder = self.recorder if argv is None else Recorder()
         if background:
             job = await self.jobs.start(self.runner, command, argv=argv, recorder=recorder)
@@ -72,7 +75,7 @@ class Shell(TypedTool):
                 interrupt_listener.get()(so_far.outcome())
 
             result = await self.runner.run(
-                command,
+                line,
                 argv=argv,
                 timeout_seconds=max(0, timeout_seconds),
                 on_output=output_listener.get(),
@@ -82,7 +85,7 @@ class Shell(TypedTool):
             recorded.runs_on = result.ended is not None and result.ended.is_detached
         if argv is not None:
             await asyncio.to_thread(self._note_shown, command, result.output.text)
-        return result.outcome()
+        return replace(result, command=command).outcome()
 
     def summarize(self, arguments: dict[str, Any]) -> str:
         shown = f"$ {unambiguous(str(arguments.get('command', '')))}"
@@ -109,13 +112,20 @@ class Shell(TypedTool):
         named = without_patterns(command, workspace=workspace, directory=directory)
         both = dict.fromkeys((command, named))
         names = rule_names(command, workspace=workspace, directory=directory, environment=environment)
+        steps, line = rule_steps(command, workspace=workspace, directory=directory, environment=environment)
+        if how:
+            # There the line is run as it is written.
+            needing = tuple(tuple(filter(None, one)) for one in steps)
+            steps = needing if all(needing) else ()
+        else:
+            self._lines[command] = line
         return Approval(
             command=unambiguous(command),
             directory=str(directory),
             warning=" ".join(filter(None, [where, how, *remarks(command)])),
             subject=names[0] if names else "",
             names=names,
-            steps=rule_steps(command, workspace=workspace, directory=directory, environment=environment),
+            steps=steps,
             parts=tuple(part for text in both for part in mentioned_names(text, directory)),
             commands=tuple(one for text in both for one in mentioned_commands(text)),
             searched=searched_folders(named, directory),
