@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from mimetypes import MimeTypes
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,8 +30,10 @@ _MENTION = re.compile(r"(?:(?<=\s)|^)@(?:\"([^\"\n]+)\"|((?:\\ |[^\s\"'`()<>{}|;
 _LINES = re.compile(r"(?::\d+(?:[-:]\d+)?|#L\d+(?:-L?\d+)?)$")
 """The form in which programs and people add lines to a file's name: `:12`, `:12:5`, `:3-5`, `#L3-L5`."""
 _PATTERN = re.compile(r"[*?\[]")
-_LOOKS_LIKE_A_FILE = re.compile(r"^[~./]|/[^/]*\.\w{1,5}$|[^.]\.\w*[^\W\d_]\w*$")
-"""A place, or a dot with letters behind it: whatever kind of file that is. `@team` and `@v1.2` are text."""
+_LOOKS_LIKE_A_FILE = re.compile(r"^[~./]|/[^/]*\.\w{1,5}$|\.(?:c|go|h|log|lock|md|rs|sql|toml|tsx?|ya?ml)$")
+"""A place, or an extension that Python's table of types lacks. `@team` and `@pytest.fixture` are text."""
+_TYPES = MimeTypes(filenames=())
+"""Python's own table, whatever this machine adds."""
 _CODE = re.compile(r"\(|[ \t]*\n(?:[ \t]*@.*\n)*[ \t]*(?:async )?(?:def|class) +\w+[\[(:{]")
 """What follows a decorator in code: its arguments, or a line that begins what it decorates."""
 _READ_LIMIT_BYTES = PREVIEW_BYTES + 1
@@ -111,11 +114,12 @@ def mentioned(said: Words, directory: Path, servers: Collection[str] = ()) -> li
             if longer := _with_spaces(match, directory):
                 advice = f'Write @"{shown(longer)}…" with quotes. Nothing was sent.'
                 raise UsageError(f"@{shown(longer)}: a name with spaces needs quotes.", advice=advice)
-            if _PATTERN.search(name) and _LOOKS_LIKE_A_FILE.search(name):
+            is_file = _LOOKS_LIKE_A_FILE.search(name) or any(_TYPES.guess_type(name))
+            if is_file and _PATTERN.search(name):
                 raise UsageError(
                     f"@{name} is not a file, and @ takes no pattern.", advice="Name each. Nothing was sent."
                 )
-            if _LOOKS_LIKE_A_FILE.search(name):
+            if is_file:
                 where = "" if name.startswith(("/", "~")) else f" in {directory}"
                 advice = "Nothing was sent; in `backquotes` a name is text."
                 raise UsageError(f"@{name}: there is no such file{where}.", advice=advice)
