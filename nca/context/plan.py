@@ -225,7 +225,7 @@ class Planning:
         elif "summarize" in self.job.settings.stages:
             self.most_target = most
             is_within = target < self.draft.tokens <= most and not self.job.settings.max_messages
-            if is_within and target_with_words(self.draft, self.job, target, most) > target:
+            if is_within and self._is_whole() and target_with_words(self.draft, self.job, target, most) > target:
                 # Nothing needs the room for which words would go, unless a person has limited what is shown.
                 target = self.draft.tokens
         self.limit = int(share * self.budget.budget_tokens)
