@@ -30,7 +30,7 @@ _MENTION = re.compile(r"(?:(?<=\s)|^)@(?:\"([^\"\n]+)\"|((?:\\ |[^\s\"'`()<>{}|;
 _LINES = re.compile(r"(?::\d+(?:[-:]\d+)?|#L\d+(?:-L?\d+)?)$")
 """The form in which programs and people add lines to a file's name: `:12`, `:12:5`, `:3-5`, `#L3-L5`."""
 _PATTERN = re.compile(r"[*?\[]")
-_LOOKS_LIKE_A_FILE = re.compile(r"^[~./]|/[^/]*\.\w{1,5}$|\.(?:c|go|h|log|lock|md|rs|sql|toml|tsx?|ya?ml)$")
+_LOOKS_LIKE_A_FILE = re.compile(r"^[~./]|/[^/]*\.\w{1,5}$|\.(?:go|lock|log|md|rs|sql|toml|tsx?|ya?ml)$")
 """A place, or an extension that Python's table of types lacks. `@team` and `@pytest.fixture` are text."""
 _TYPES = MimeTypes(filenames=())
 """Python's own table, whatever this machine adds."""

@@ -169,10 +169,11 @@ def _data() -> Iterator[Finding]:
     """The directory that holds the sessions."""
     folder = store_place("").path.parent
     existing = next((one for one in (folder, *folder.parents) if os.path.exists(one)), folder)
-    if os.path.isdir(existing) and (free := shutil.disk_usage(existing).free) < LEAST_FREE_BYTES:
+    is_folder = os.path.isdir(existing)
+    if is_folder and (free := shutil.disk_usage(existing).free) < LEAST_FREE_BYTES:
         advice = "Free some space, or sessions cannot be stored."
         yield Finding("data", "warn", f"{folder} is on a disk with {byte_size(free)} left.", advice)
-    elif os.path.isdir(existing) and os.access(existing, os.W_OK | os.X_OK):
+    elif is_folder and os.access(existing, os.W_OK | os.X_OK):
         yield Finding("data", "ok", f"{folder}{'' if existing == folder else ' (not created yet)'}")
     else:
         advice = "Sessions would be kept in memory only. Set NCA_HOME to a writable folder."
@@ -338,11 +339,8 @@ def _model(*, probe: bool) -> Iterator[Finding]:
             yield Finding("model", "fail", error.message, error.advice)
             return
         if base and not settings.name:
-            yield (
-                _endpoint(base, key_of("openai", os.environ)[1])
-                if probe
-                else Finding("model", "ok", f"from {base} (--probe lists its models)")
-            )
+            unasked = Finding("model", "ok", f"from {base} (--probe lists its models)")
+            yield _endpoint(base, key_of("openai", os.environ)[1]) if probe else unasked
             return
         choice = choose(settings, os.environ, named_by=loaded.origin("model.name"), servers=None if probe else ())
     except NcaError:
@@ -376,13 +374,12 @@ def _endpoint(base: str, key: str, *, wanted: str = "") -> Finding:
     if not listed:
         return Finding(about, "warn", f"{base} lists no models.", advice)
     offers = f"{base} offers {', '.join(list(listed)[:5])}"
-    if not wanted:
-        return Finding("model", "ok", offers)
     try:
-        look_up(wanted, base, key)
+        if wanted:
+            look_up(wanted, base, key)
     except ModelNotFound as error:
-        return Finding("endpoint", "warn", error.message, error.advice)
-    return Finding("endpoint", "ok", offers)
+        return Finding(about, "warn", error.message, error.advice)
+    return Finding(about, "ok", offers)
 
 
 def _version(distribution: str) -> str:

@@ -14,7 +14,7 @@ import os
 import re
 import signal
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from http.client import responses
@@ -219,6 +219,21 @@ async def connect_web(
     import httpx2
     from mcp.client.streamable_http import streamable_http_client
 
+    timeout = httpx2.Timeout(timeout_seconds, read=None)
+    hooks = {"response": [_answer_hook(url, on_answer)]}
+    async with (
+        httpx2.AsyncClient(
+            headers=dict(headers), timeout=timeout, auth=auth, verify=certificates(), event_hooks=hooks
+        ) as client,
+        streamable_http_client(url, http_client=client, max_sse_event_size=MAX_MESSAGE_BYTES) as streams,
+    ):
+        yield streams
+
+
+def _answer_hook(url: str, on_answer: Callable[[int], None]) -> Callable[[Any], Awaitable[None]]:
+    """Bound each answer that is no event stream; one with an error's status becomes an error of the protocol."""
+    import httpx2
+
     class Bounded(httpx2.AsyncByteStream):
         """The body of an answer that is not an event stream; the SDK reads it whole."""
 
@@ -260,14 +275,7 @@ async def connect_web(
             response.stream = Explained(response)
             response.headers = httpx2.Headers({"content-type": "application/json"} | _kept(response.headers))
 
-    timeout = httpx2.Timeout(timeout_seconds, read=None)
-    async with (
-        httpx2.AsyncClient(
-            headers=dict(headers), timeout=timeout, auth=auth, verify=certificates(), event_hooks={"response": [bound]}
-        ) as client,
-        streamable_http_client(url, http_client=client, max_sse_event_size=MAX_MESSAGE_BYTES) as streams,
-    ):
-        yield streams
+    return bound
 
 
 def _kept(headers: Mapping[str, str]) -> dict[str, str]:
