@@ -52,7 +52,7 @@ class Point:
     last     the last message of the turn that begins with it
     tokens   of that turn
     is_left  another branch: it was left when the person went back
-    rewind   the view that left the branch that ends here; 0 for a message
+    rewind   the view that left the branch that ends here, or took the files alone back from here; 0 for a message
     """
 
     seq: int

@@ -7,7 +7,7 @@ view that shows that branch again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from nca.context.view import View, is_in, put_aside
 from nca.errors import StoreError
@@ -71,27 +71,32 @@ class SessionRewinds:
     @property
     def newest(self) -> int | None:
         """The rewind that can be taken back now: nothing was said in the conversation since."""
-        number = self._views.current_id
-        newest = self._last_shown(number, self._log.head)
-        while number:
-            stored, parent = self._node(number)
-            if self._views.record(number).trigger == REWIND:
-                return number if newest < stored.since else None
-            number = parent
-        return None
+        newest = self._last_shown(self._views.current_id, self._log.head)
+        number = next((one for one in self._in_force() if self._views.record(one).trigger == REWIND), 0)
+        return number if number and newest < self._views.stored_view(number).since else None
 
     def ends(self) -> dict[int, int]:
-        """The rewinds that left a branch which is aside now, and the last message of each branch."""
+        """The rewinds that left a branch which is aside now, and the last message of each branch.
+
+        Also those that took files alone back, once more was said: `newest` has them until then.
+        """
         current = self._views.current()
+        in_force = set(self._in_force())
+        said = self._last_shown(self._views.current_id, self._log.head)
         found = {}
         for record in self._views.records():
-            if record.trigger != REWIND or not self._views.is_sound(record.view_after):
+            number = record.view_after
+            if record.trigger != REWIND or not self._views.is_sound(number):
                 continue
-            stored, parent = self._node(record.view_after)
+            stored, parent = self._node(number)
             left = self._left(stored, parent)
             last = self._last_shown(left, stored.since - 1)
-            if is_in(last, current.aside) and not self._only_moved(left, stored.since):
-                found[record.view_after] = last
+            if stored.files and stored.aside == self._views.stored_view(left).aside:
+                is_offered = number in in_force and stored.since <= said
+            else:
+                is_offered = is_in(last, current.aside) and not self._only_moved(left, stored.since)
+            if is_offered:
+                found[number] = last
         return found
 
     def append_beside(self, messages: Sequence[Message]) -> list[Entry]:
@@ -102,6 +107,13 @@ class SessionRewinds:
             view = put_aside(current, [(entries[0].seq, entries[-1].seq)])
             self._views.put_in_force(connection, view, CompactionRecord(trigger=BESIDE, stages=(BESIDE,)))
         return entries
+
+    def _in_force(self) -> Iterator[int]:
+        """The current view and those that it came from, newest first; not the first view of all."""
+        number = self._views.current_id
+        while number:
+            yield number
+            number = self._node(number)[1]
 
     def _in_force_at(self, seq: int) -> int:
         """The view in force when a message was appended."""

@@ -131,7 +131,7 @@ async def test_the_files_alone_go_back_and_the_model_is_told(stage: Stage, tmp_p
     shown = stage.conversation.context.effective_history()
     said = await stage.command("/rewind 1 files")
     assert "The files are as they were before “First”. Files: 3 deleted" in said
-    assert "Your next message tells the model; until then /redo goes forward again." in said
+    assert "Your next message tells the model; /redo goes forward again until then, /rewind later too." in said
     assert (files(tmp_path), text_of(stage.app._next_words)) == ({}, "")
     assert stage.conversation.context.effective_history() == shown
     await stage.conversation.send("Third")
@@ -144,6 +144,36 @@ async def test_the_files_alone_go_back_and_the_model_is_told(stage: Stage, tmp_p
     assert files(tmp_path) == {}
     assert "2 restored" in await stage.command("/rewind 6 files")
     assert files(tmp_path) == {"a": "one\n", "b": "two\n"}
+
+
+async def test_files_that_went_back_alone_are_offered_once_more_was_said(stage: Stage, tmp_path: Path) -> None:
+    """/redo had nothing to go forward to and no branch was left, so the files could not be had again."""
+    rewinds = stage.conversation.rewinds
+    await stage.conversation.send("First")
+    await stage.conversation.send("Second")
+    whole = files(tmp_path)
+    await stage.command("/rewind 6 files")
+    assert not rewinds.has_branch
+    await stage.command("/redo")
+    await stage.command("/rewind 6 files")
+    await stage.conversation.send("Third")
+    with pytest.raises(UsageError, match="nothing to go forward to") as late:
+        await stage.command("/redo")
+    assert late.value.advice.startswith("/rewind offers what you left")
+    picker = RewindPicker(rewinds)
+    texts = ["".join(text for _, text in picker.listing(80).row(number)) for number in range(3)]
+    assert "with the files that you took back later: Answer 2." in texts[1]
+    assert "Second" in texts[2]
+    (end,) = (point for point in rewinds.points() if point.rewind)
+    said = await stage.with_reader(ScriptedReader(["f"], [end])).command("/rewind")
+    assert "The files are as they were after “Answer 2.”. Files: 1 restored (c.txt)." in said
+    assert files(tmp_path) == whole
+    assert next(stage.conversation.context.backwards()).message.text == "Answer 3."
+    await stage.command("/redo")
+    assert files(tmp_path) == {"a": "one\n", "b": "two\n"}
+    await stage.with_reader(ScriptedReader(["b"], [end])).command("/rewind")
+    assert files(tmp_path) == whole
+    assert next(stage.conversation.context.backwards()).message.text == "Answer 2."
 
 
 async def test_what_the_model_hears_of_files_is_what_holds_when_the_message_is_sent(

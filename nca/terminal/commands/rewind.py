@@ -50,6 +50,7 @@ _LINE_CHARS = 200
 HEAD_STAYS = "Git's changes stay: HEAD was at {} before that message and is at {} now."
 UNRECORDED = "Not recorded, so not taken back: changes that commands made {}."
 FORWARD = "/redo goes forward again."
+FILES_FORWARD = "Your next message tells the model; /redo goes forward again until then, /rewind later too."
 _NOT_FILES = "Databases, the network and installed packages do not come back."
 
 
@@ -98,7 +99,7 @@ async def go_back(app: App, point: Point, what: str = "") -> None:
     stay = outcome.left or outcome.blocked or outcome.not_stored
     files = "Not all files are as they were" if stay else "The files are as they were"
     said = files if what == "files" else "Went back to"
-    then = "Your next message tells the model; until then /redo goes forward again." if what == "files" else FORWARD
+    then = FILES_FORWARD if what == "files" else FORWARD
     say_done(app, f"{said} {_where(point)}", outcome, plan if what != "chat" else None, then)
     if what != "chat":
         await _say_head(app, point)
@@ -132,7 +133,8 @@ async def _say_head(app: App, point: Point) -> None:
 
 
 def _where(point: Point) -> str:
-    return f"the end of the branch with {excerpt(point)}" if point.rewind else f"before {excerpt(point)}"
+    where = ("the end of the branch with" if point.is_left else "after") if point.rewind else "before"
+    return f"{where} {excerpt(point)}"
 
 
 async def _chosen(app: App) -> Point | None:
@@ -219,7 +221,7 @@ class RedoCommand(Command):
         rewinds = app.conversation.rewinds
         plan = await rewinds.plan_forward()
         if plan is None:
-            where = "/rewind offers the branch that you left" if rewinds.has_branch else "/rewind goes to any message"
+            where = "/rewind offers what you left" if rewinds.has_branch else "/rewind goes to any message"
             raise UsageError("There is nothing to go forward to.", advice=f"{where}; /context redo is for compactions.")
         choice = await agreed(app, plan)
         if choice is None:

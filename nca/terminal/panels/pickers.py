@@ -126,6 +126,7 @@ _DATED_FROM, _WIDE = 56, 80
 """Columns from which on a row has the date, and from which on what its turn took and changed."""
 LEFT_MARK = "↩"
 """The mark of messages on another branch."""
+FILES_ALONE = "with the files that you took back later"
 _LEFT_KEYS = tuple(f"{keys} · {LEFT_MARK} other branch" for keys in _REWIND_KEYS)
 
 
@@ -191,7 +192,8 @@ class RewindPicker(ListPanel[Point, Point]):
     def row(self, point: Point, columns: int) -> Line:
         style = "class:quiet" if point.is_left else ""
         mark = f"{LEFT_MARK} " if point.is_left else ""
-        text = f"{mark}{'the end of another branch: ' if point.rewind else ''}{one_line(point.text, _TEXT_CHARS)}"
+        what = f"{'the end of another branch' if point.is_left else FILES_ALONE}: " if point.rewind else ""
+        text = f"{mark}{what}{one_line(point.text, _TEXT_CHARS)}"
         when = local_time(point.at)
         if columns < _DATED_FROM:
             return [(style, f"{when[11:16]} {text}")]
@@ -205,7 +207,7 @@ class RewindPicker(ListPanel[Point, Point]):
         if (point := self.chosen) is None:
             return [[("", "")]] * 2
         if point.rewind:
-            facts = ["the end of another branch; going there shows it again"]
+            facts = ["the end of another branch; going there shows it again" if point.is_left else FILES_ALONE]
         else:
             facts = [self._totals.get((point.seq, 0), "") or "no file changed"]
             facts.append(f"{point.tokens:,} tokens in its turn")
