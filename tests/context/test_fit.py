@@ -93,4 +93,5 @@ def test_a_newest_call_that_leaves_no_room_for_a_record_goes_with_its_result(sha
     assert shown[-2] == "Write the page."
     assert rule in shown[-1]
     assert "docs/page.md" in shown[-1]
+    assert f"({history.newest_user}) is still open." in shown[-1]
     assert not compacted(history, 8_000, meter=meter).compacted

@@ -241,18 +241,20 @@ class Composer:
     def _rest_and_note(self, prose: str, room: int) -> tuple[int, int]:
         """Raw tokens of a room beside the heading, and those of the longest note on how to read a record."""
         head, header = self.history.head, self.settings.header
-        note = preface(has_gaps=True, answered=head, prose_until=head if prose else 0, numbered=self.numbered)
+        until = head if prose else 0
+        note = preface(has_gaps=True, answered=head, waits=head, prose_until=until, numbered=self.numbered)
         of_header = text_tokens(header)
         return room - of_header - SLACK_TOKENS, text_tokens(f"{header}\n{note}") - of_header
 
-    def _text(self, taken: Taken, prose: str, prose_until: int, room: int) -> str:
-        start = ""
+    def _text(self, taken: Taken, prose: str, prose_until: int, room: int, *, is_behind: bool = False) -> str:
+        start, head = "", self.history.head
         rest, note = self._rest_and_note(prose, room)
         if (taken.lines or prose) and rest >= PREFACE_PART * note:
             until = prose_until if prose else 0
             start = preface(
                 has_gaps=taken.lacks_words or taken.past.has_gaps,
                 answered=self.history.last_answer,
+                waits=taken.past.newest_user if is_behind and not is_answer(self.history.message(head)) else 0,
                 prose_until=until,
                 numbered=self.numbered,
             )
@@ -263,18 +265,19 @@ class Composer:
         stubs = {stub.seq: stub for stub in self.stubs}
         stubs |= {seq: stub for seq, level in taken.levels.items() if (stub := taken.stub(seq, level)) is not None}
         items: list[Item] = []
+        # What was done for the newest message stands behind it. In front of it, the message would look unanswered.
+        is_behind = is_in(self.history.head, hidden)
         if hidden:
             # Behind the system prompt alone a conversation would have to begin with a message of nobody's.
             is_begun = any(self.history.message(seq).role == "user" for seq in taken.levels)
-            made = self.summary(hidden, self._text(taken, text, prose.until(hidden), room), prose)
+            made = self.summary(hidden, self._text(taken, text, prose.until(hidden), room, is_behind=is_behind), prose)
             items.append(made if is_begun else msgspec.structs.replace(made, role="user"))
         items += self.gone
         whole = without_ranges(shown, [(seq, seq) for seq in stubs])
         items += [Verbatim(*run) for run in whole] + [stub for seq, stub in stubs.items() if is_in(seq, shown)]
         view = ordered(items, self.history.head, self.history.view.aside)
-        if not is_in(self.history.head, hidden):
+        if not is_behind:
             return view
-        # What was done for the newest message stands behind it. In front of it, the message would look unanswered.
         behind = sorted(view.items, key=lambda item: isinstance(item, Summary))
         return msgspec.structs.replace(view, items=tuple(behind))
 

@@ -28,6 +28,7 @@ GAPS = (
     " differ, the later one holds."
 )
 ANSWERED = " All up to ({}) has been answered."
+WAITS = " ({}) is still open."
 OLDER = " The summary is older than the lines below it: where they differ, they hold."
 OF_UP_TO = " The summary speaks of what was said up to ({}): where the lines below it differ, they hold."
 HOW_TO_READ = " (N) is the number of a message: recall expand=N shows it."
@@ -35,16 +36,17 @@ _PREFACE = re.compile(
     f"(?:{re.escape(PREFACE)}|{re.escape(GAPS)})"
     + "".join(
         f"(?:{re.escape(line).replace(re.escape('{}'), r'[0-9]+')})?"
-        for line in (ANSWERED, OLDER, OF_UP_TO, HOW_TO_READ)
+        for line in (ANSWERED, WAITS, OLDER, OF_UP_TO, HOW_TO_READ)
     )
 )
 _HEADING = "\n### "
 
 
-def preface(*, answered: int, numbered: bool, prose_until: int = 0, has_gaps: bool = False) -> str:
+def preface(*, answered: int, numbered: bool, waits: int = 0, prose_until: int = 0, has_gaps: bool = False) -> str:
     """The note on how to read a record.
 
     answered     the number of the last answer before the person's newest message; 0: none, or nobody can look it up
+    waits        the number of the newest message, if the record stands behind it and has what was done for it
     prose_until  the last message that a model's prose covers, if the record covers later ones as well
     has_gaps     some messages of the person have no room: what an older one says may have been taken back in these
     """
@@ -52,7 +54,8 @@ def preface(*, answered: int, numbered: bool, prose_until: int = 0, has_gaps: bo
     if not numbered:
         return start + (OLDER if prose_until else "")
     until = OF_UP_TO.format(prose_until) if prose_until else ""
-    return start + (ANSWERED.format(answered) if answered else "") + until + HOW_TO_READ
+    done = "".join(line.format(seq) for line, seq in ((ANSWERED, answered), (WAITS, waits)) if seq)
+    return start + done + until + HOW_TO_READ
 
 
 def laid_out(header: str, start: str, prose: str, taken: Iterable[tuple[Section, Piece]], *, numbered: bool) -> str:

@@ -29,9 +29,9 @@ def test_lines_come_back_in_their_sections(rows: list[tuple[Section, str]]) -> N
 
 def test_numbers_are_those_of_the_messages() -> None:
     taken = [(Section.WORDS, fixed(("said", 7), 7, "Use tabs.\nAlways.")), (Section.NAMES, fixed(("n",), 0, "a.py"))]
-    text = laid_out(HEADER, preface(answered=5, numbered=True), "Prose.", taken, numbered=True)
+    text = laid_out(HEADER, preface(answered=5, waits=6, numbered=True), "Prose.", taken, numbered=True)
     assert "- (7) Use tabs.\n  Always." in text
-    assert "All up to (5) has been answered." in text
+    assert "All up to (5) has been answered. (6) is still open." in text
     assert read_again(text) == ("Prose.", {Section.WORDS: ["Use tabs.\nAlways."], Section.NAMES: ["a.py"]})
 
 
