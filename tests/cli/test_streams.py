@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -97,11 +99,26 @@ def ended(child: Child) -> tuple[int, str]:
 
 def test_a_turn_whose_answer_nobody_reads_ends(home: Path, provider: Provider, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    for words in (RUN, f"{RUN} --stream ndjson"):
-        child = turn(words, home, provider, stdout=str(tmp_path / "pipe"))
-        with (tmp_path / "pipe").open("rb") as pipe:
-            assert pipe.read(100)
+    child = turn(f"{RUN} --stream ndjson", home, provider, stdout=str(tmp_path / "pipe"))
+    with (tmp_path / "pipe").open("rb") as pipe:
+        assert pipe.read(100)
+    assert ended(child) == (141, "")
+
+
+def test_a_turn_whose_reader_is_gone_asks_for_nothing_more(home: Path, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    is_gone = threading.Event()
+
+    def script(request: dict[str, Any]) -> Answer:
+        assert is_gone.wait(60)
+        return Answer(text="I look.", tool_calls=[("shell", {"command": "true"})])
+
+    with Provider(script) as provider:
+        child = turn(f"{RUN} --permission auto", home, provider, stdout=str(tmp_path / "pipe"))
+        (tmp_path / "pipe").open("rb").close()
+        is_gone.set()
         assert ended(child) == (141, "")
+        assert len(provider.requests) == 1
 
 
 def test_a_turn_whose_answer_has_nowhere_to_go_is_no_success(home: Path, provider: Provider) -> None:

@@ -1,7 +1,8 @@
 """Plain output for pipes, dumb terminals and screen readers: lines of text without escape codes.
 
 Answers of the model and of commands go to standard output, everything else to standard error. Each line says in words
-what it is, nothing moves, and nothing is drawn twice.
+what it is, nothing moves, and nothing is drawn twice. A program that reads a single turn gets its answer alone: the
+text of its last step, once it is known to be that.
 """
 
 from __future__ import annotations
@@ -70,6 +71,9 @@ class PlainDraw:
         self._is_line_open = False
         self._answered: Literal["", "open", "ended", "parted"] = ""
         """The turn's answer: being written, at its end, and with another one due, which is a paragraph of its own."""
+        self._holds = not (is_chat or self._is_terminal)
+        """The text of a step is kept until it ends: before a call or another step it is no answer."""
+        self._held, self._step = list[str](), 0
         self._goes_on = False
         """Another request was sent for the answer with an open line: its reasoning does not part the text."""
         self._is_thought_open = False
@@ -103,6 +107,9 @@ class PlainDraw:
             case events.TurnStarted():
                 self._answered = ""
             case events.RequestStarted():
+                if event.step != self._step:
+                    self._put_aside()
+                self._step = event.step
                 self._goes_on = self._is_line_open
                 self._answered = "parted" if self._answered == "ended" else self._answered
             case events.ReasoningDelta() if self._show_reasoning and not self._goes_on:
@@ -110,6 +117,7 @@ class PlainDraw:
                 self._is_thought_open = True
                 self._write(self._asides, self._reasoning.feed(event.text))
             case events.ToolStarted():
+                self._put_aside()
                 if self._live is not None:
                     self._end_answer()
                 self._running.begin(event)
@@ -118,6 +126,7 @@ class PlainDraw:
             case events.ToolFinished():
                 self._on_tool_finished(event)
             case events.ApprovalAsked():
+                self._put_aside()
                 self._asked[event.call_id] = event
             case events.ApprovalGiven():
                 asked, self._waited = self._asked.pop(event.call_id, None), 0.0
@@ -135,6 +144,7 @@ class PlainDraw:
                 self.error(said[0], self._followed(said[1]))
             case events.TurnFinished():
                 self._end_answer()
+                self._write(self._answers, self._taken())
         is_needed = self._is_chat or self._wraps_asides or not (isinstance(event, events.Notice) and event.is_usual)
         if is_needed and (line := self._notices.line(event)):
             self._aside(self._followed(line[0]))
@@ -237,6 +247,10 @@ class PlainDraw:
         if not text:
             return
         self._end_thought()
+        if self._holds:
+            self._held.append(text)
+            self._answers.look()
+            return
         if self._answered == "parted" and not (self._is_terminal and self._wraps_asides):
             text = "\n" + text
         self._answered, self._goes_on = "open", False
@@ -245,6 +259,19 @@ class PlainDraw:
             self._wrap.columns = _columns()
             text = self._wrap.feed(text)
         self._write(self._answers, text)
+
+    def _taken(self) -> str:
+        """What is held, as whole lines."""
+        text = "".join(self._held)
+        self._held.clear()
+        return text + "\n" * (bool(text) and not text.endswith("\n"))
+
+    def _put_aside(self) -> None:
+        """What the model said before a call or another step is no answer."""
+        if self._holds:
+            self._end_answer()
+            text = self._taken()
+            self._write(self._asides, wrapped(text, _columns()) if self._wraps_asides else text)
 
     def _aside(self, text: str) -> None:
         self._end_answer()

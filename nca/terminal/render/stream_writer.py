@@ -7,6 +7,7 @@ import contextlib
 import errno
 import io
 import os
+import select
 import sys
 from collections.abc import Iterable, Mapping
 from typing import TextIO
@@ -112,9 +113,20 @@ class StreamWriter:
         except UnicodeEncodeError:
             return self.write(encodable(text, self._stream.encoding or "ascii"))
         except (OSError, ValueError) as error:
-            self.failure = error
-            self._discard_buffer()
+            self._fail(error)
         return self.failure
+
+    def look(self) -> None:
+        """Fail as a write would if nobody reads the pipe any more."""
+        poll = select.poll()
+        with contextlib.suppress(OSError, ValueError):
+            poll.register(self._stream, 0)
+            if self.failure is None and poll.poll(0):
+                self._fail(BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE)))
+
+    def _fail(self, error: Exception) -> None:
+        self.failure = error
+        self._discard_buffer()
 
     def _discard_buffer(self) -> None:
         """Redirect the stream to /dev/null, or the interpreter would write its buffer at exit and print an error."""

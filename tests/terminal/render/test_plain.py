@@ -204,7 +204,7 @@ def test_ctrl_c_in_a_pipe_ends_it() -> None:
 
 def test_two_answers_of_a_turn_are_two_paragraphs_and_one_that_goes_on_is_one() -> None:
     answers, asides = io.StringIO(), io.StringIO()
-    draw = PlainDraw(answers, asides, {}, is_chat=False)
+    draw = PlainDraw(answers, asides, {})
     asked, ended = RequestStarted(1, "m", 1, 2), TurnFinished("answered", "", 1, 0.0)
     first: list[Event] = [
         TurnStarted("s", 1),
@@ -219,6 +219,23 @@ def test_two_answers_of_a_turn_are_two_paragraphs_and_one_that_goes_on_is_one() 
     for event in (TurnStarted("s", 2), asked, TextDelta("Next."), ended):
         draw.on_event(event)
     assert answers.getvalue() == "I stop here.\n\nLine.\nLine.\nNext.\n"
+
+
+def test_a_program_gets_the_text_of_the_last_step_of_a_run_alone() -> None:
+    answers, asides = io.StringIO(), io.StringIO()
+    draw = PlainDraw(answers, asides, {}, is_chat=False)
+    call = ToolStarted("c", "read_file", "{}", "read a.txt")
+    steps: list[Event] = [
+        *(RequestStarted(1, "m", 1, 2), TextDelta("I look.\nAt a.txt."), call),
+        *(ToolFinished("c", "read_file", False, "done", 0.1), RequestStarted(2, "m", 1, 2), TextDelta("I am done.")),
+        *(RequestStarted(3, "m", 1, 2), TextDelta("Forty-"), RequestStarted(3, "m", 1, 2), TextDelta("two")),
+    ]
+    for event in steps:
+        draw.on_event(event)
+    assert answers.getvalue() == ""
+    assert asides.getvalue() == "I look.\nAt a.txt.\nTool: read a.txt, done\nI am done.\n"
+    draw.on_event(TurnFinished("interrupted", "", 3, 0.0))
+    assert answers.getvalue() == "Forty-two\n"
 
 
 class Terminal(io.StringIO):
