@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
 import sys
@@ -15,7 +16,7 @@ from nca.cli.early_questions import agrees, can_ask
 from nca.cli.flags import AsAgent, AsJson, ExportFormat, SessionId, open_source, print_notes, say
 from nca.cli.startup import named_place, open_session_store, store_place
 from nca.cli.store import disk_parts
-from nca.errors import NcaError, SessionNotFound, StoreError, UsageError
+from nca.errors import NcaError, SessionNotFound, StoreDamaged, StoreError, UsageError
 from nca.humanize import byte_size, counted
 from nca.safe_files import is_missing
 from nca.terminal.render.sanitize import one_line
@@ -84,7 +85,9 @@ def delete_session(
 def back_up_sessions(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A file that does not exist yet.")],
 ) -> None:
-    """Copy the whole database to a file. This is safe while nca is running."""
+    """Copy the whole database to a file, and check the copy. This is safe while nca is running."""
+    from nca.sessions.corruption import is_checked
+    from nca.sessions.store_errors import on_failure
     from nca.transcripts.export_formats import refuse_existing
 
     refuse_existing(file, advice="Name another file.")
@@ -93,6 +96,12 @@ def back_up_sessions(
         if not (store.can_take_over or (store.path and not is_missing(store.path))):
             raise UsageError("There are no sessions to back up.")
         store.back_up(file)
+        with on_failure(lambda: file.unlink(missing_ok=True)):
+            try:
+                is_checked(file, math.inf)
+            except StoreDamaged as error:
+                said = f"The copy is not whole, so it was deleted: {error.message}"
+                raise StoreDamaged(said, advice="`nca doctor` says whether the sessions themselves are.") from error
     typer.echo(f"Backed up {counted(count, 'session')} to {one_line(str(file))}.")
 
 

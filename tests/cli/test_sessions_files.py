@@ -11,6 +11,7 @@ import pytest
 from nca.messages import Message
 from nca.sessions import Store
 from tests.cli.command import environment
+from tests.sessions.damage import PAGE_BYTES
 from tests.sessions.samples import MANUAL, calling, hiding, result, said
 from tests.shapes.conversions import to_responses
 from tests.terminal.tty import ROOT, Tty
@@ -189,6 +190,20 @@ def test_backup(tmp_path: Path, talk: str) -> None:
     assert (nowhere.returncode, nowhere.stderr) == (1, "nca: Cannot write no/copy.db: no such file or directory\n")
     (tmp_path / "empty").mkdir()
     assert nca("sessions", "backup", "x.db", home=tmp_path / "empty").returncode == 2
+
+
+def test_a_backup_that_is_not_whole_is_none(tmp_path: Path) -> None:
+    path = tmp_path / "nca" / "data" / "sessions.db"
+    with store_in(tmp_path) as store, store.create(directory="/", model="m") as session:
+        session.log.append([Message("user", "word " * 600) for _ in range(40)])
+    raw = bytearray(path.read_bytes())
+    page = raw.rfind(b"word word") // PAGE_BYTES * PAGE_BYTES
+    raw[page : page + 8] = b"\xff" * 8
+    path.write_bytes(raw)
+    done = nca("sessions", "backup", "copy.db", home=tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "The copy is not whole, so it was deleted: copy.db is damaged (" in done.stderr
+    assert not [one.name for one in tmp_path.iterdir() if "copy" in one.name]
 
 
 def test_a_copy_goes_to_a_new_file_or_a_store_and_never_over_another_file(tmp_path: Path, talk: str) -> None:
