@@ -14,7 +14,7 @@ from nca.cli import flags, session_actions
 from nca.cli.flags import AsJson, OfTeam, SessionId
 from nca.cli.startup import open_session_store
 from nca.errors import UsageError
-from nca.humanize import counted, local_time
+from nca.humanize import counted, local_time, some_of
 from nca.terminal.render.sanitize import one_line, to_terminal
 from nca.terminal.render.sessions import begun_by, hit_line, session_table, title
 
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 _LISTED = 50
 _TITLE_CHARS = 60
+_NAMED = 8
+"""Names of files in a line."""
 _ARGUMENTS_CHARS = 2_000
 """Shown of a call; --json has all."""
 
@@ -244,7 +246,7 @@ def show_changes(
             journal = record.changes()
             changes = net_changes(journal, record.content)
         if patch:
-            _print_patch(changes)
+            _print_patch(changes, Path(info.directory))
         elif as_json:
             rows = [{"path": path(one), "added": one.added, "removed": one.removed} for one in changes]
             typer.echo(json.dumps(rows))
@@ -254,8 +256,17 @@ def show_changes(
             typer.echo(f"{totals(changes)}." if changes else unchanged(has_records=bool(journal)))
 
 
-def _print_patch(changes: Sequence[FileChange]) -> None:
-    """For a person on a terminal; elsewhere as the bytes that git takes, with the exit code 1 if that is not all."""
+def _print_patch(changes: Sequence[FileChange], directory: Path) -> None:
+    """For a person on a terminal; elsewhere as the bytes that git takes, with the exit code 1 if that is not all.
+
+    As git does it, without what git ignores there.
+    """
+    from nca.file_history.changes import ignored_by_git
+
+    ignored = ignored_by_git(directory, (one.path for one in changes))
+    if left_out := [one.name for one in changes if one.path in ignored]:
+        typer.echo(f"Not in the patch, as git ignores it: {one_line(some_of(left_out, _NAMED))}", err=True)
+    changes = [one for one in changes if one.path not in ignored]
     if sys.stdout.isatty():
         for one in changes:
             typer.echo(to_terminal(one.diff()))

@@ -40,7 +40,7 @@ _FIRST_LINE = re.compile(r"(?<= [-+])\d+")
 """In the header of a hunk: the number of its first line, before and after."""
 _LABELS = "now", "as the session left it", "earlier"
 """The labels at the marks of a conflict."""
-_MERGE_SECONDS = 10.0
+_GIT_SECONDS = 10.0
 _MOST_CONFLICTS = 127
 """`git merge-file` exits with the number of conflicts, up to this; above it has failed."""
 _BARE_RETURN = re.compile(r"\r(?!\n|\Z)")
@@ -226,12 +226,31 @@ def merged(states: tuple[FileState, FileState, FileState], read: Read) -> tuple[
                 env={"PATH": os.environ.get("PATH", ""), "GIT_CONFIG_NOSYSTEM": "1", "HOME": folder},
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
-                timeout=_MERGE_SECONDS,
+                timeout=_GIT_SECONDS,
                 check=False,
             )
         except (OSError, subprocess.TimeoutExpired):
             return None
     return (done.stdout, done.returncode) if 0 <= done.returncode <= _MOST_CONFLICTS else None
+
+
+def ignored_by_git(directory: Path, paths: Iterable[str]) -> set[str]:
+    """Those of the paths below `directory` that git ignores and does not track; none without git or a repository."""
+    git = shutil.which("git")
+    if git is None:
+        return set()
+    try:
+        done = subprocess.run(  # noqa: S603  the paths are no words of the command
+            [git, "-c", "core.fsmonitor=false", "check-ignore", "-z", "--stdin"],
+            cwd=directory,
+            input=b"".join(os.fsencode(path) + b"\0" for path in paths),
+            capture_output=True,
+            timeout=_GIT_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return set()
+    return set(map(os.fsdecode, done.stdout.split(b"\0")))
 
 
 def unified(before: str | None, after: str | None, name: str) -> str:

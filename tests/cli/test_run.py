@@ -396,6 +396,23 @@ def test_a_patch_has_the_bytes_and_says_what_it_lacks(provider: Provider, tmp_pa
     assert (copy / "a.txt").read_bytes() == (work / "a.txt").read_bytes() == b"caf\xe9\r\n2\r\n"
 
 
+def test_a_patch_has_nothing_that_git_ignores(provider: Provider, tmp_path: Path) -> None:
+    (work := tmp_path / "work").mkdir()
+    (work / ".gitignore").write_text(".env\n*.o\n")
+    (work / "kept.o").touch()
+    subprocess.run("git init -q && git add -f kept.o", shell=True, cwd=work, check=True)
+    line = "mkdir out; echo KEY=1 >.env; echo 2 >out/a.o; echo 3 >kept.o; echo 4 >a.c"
+    script = iter([Answer(tool_calls=[("shell", {"command": line})]), Answer(text="Done.")])
+    provider.script = lambda _: next(script)
+    done = run(provider, tmp_path, "Build it", "--json", "--permission", "auto", cwd=work)
+    ask = ("sessions", "changes", json.loads(done.stdout)["session_id"])
+    patch = forked(*ask, "--patch", home=tmp_path)
+    assert (patch.returncode, patch.stderr) == (0, "Not in the patch, as git ignores it: .env, out/a.o\n")
+    names = [row for row in patch.stdout.splitlines() if row.startswith("+++")]
+    assert names == ["+++ b/a.c", "+++ b/kept.o"]
+    assert ".env" in forked(*ask, home=tmp_path).stdout
+
+
 def test_changes_that_were_taken_back_are_said_to_be_so(provider: Provider, tmp_path: Path) -> None:
     calls = [("write_file", {"path": "a.txt", "content": text}) for text in ("two", "one")]
     script = iter([*(Answer(tool_calls=[each]) for each in calls), Answer(text="Done.")])
