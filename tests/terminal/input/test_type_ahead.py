@@ -248,7 +248,7 @@ def test_what_stood_in_the_prompt_when_nca_was_killed_is_kept(tmp_path: Path) ->
         tty.sees("› half a line")
         killed(tty, tmp_path, "half a line")
     with chat(home=str(tmp_path)) as tty:
-        tty.sees("A chat that was killed had unsent text: Up brings it.")
+        tty.sees("A chat that was killed had unsent text: Up in an empty prompt brings it.")
         tty.settle()
         tty.send(UP)
         tty.sees("› half a line")
