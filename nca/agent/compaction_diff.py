@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import msgspec
@@ -19,6 +20,7 @@ from nca.context.view import Marker, Range, Stub, Summary, View, merge_ranges, w
 from nca.errors import StoreError
 from nca.messages import clean_text
 from nca.sessions.views import CompactionRecord
+from nca.tools.planning import Compact
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,24 @@ def summary_writer(window: Window, record: CompactionRecord) -> str:
     except StoreError:
         return ""
     return new_writer(before, after)
+
+
+class _Wish(msgspec.Struct):
+    reason: str = ""
+
+
+def reason_asked(window: Window, record: CompactionRecord) -> str:
+    """Why the model asked for a compaction, in its words; "" if it did not ask, or its call cannot be read."""
+    if record.trigger != "asked":
+        return ""
+    with suppress(StoreError, msgspec.MsgspecError):
+        since = window.session.views.stored_view(record.view_after).since
+        # It was made before the next request: the newest step with calls is the one that asked.
+        messages = (window.history.entries[seq - 1].message for seq in range(since - 1, 0, -1))
+        calls = next((message.tool_calls for message in messages if message.tool_calls), ())
+        call = next((one for one in calls if one.name == Compact.name), None)
+        return clean_text(msgspec.json.decode(call.arguments, type=_Wish).reason) if call is not None else ""
+    return ""
 
 
 def new_writer(before: View, after: View) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from nca.agent import manual_edits
 from nca.agent.archive import Archive, Scope
 from nca.agent.background import Background
-from nca.agent.compaction_diff import CompactionDiff, Preview, compaction_diff, summary_writer
+from nca.agent.compaction_diff import CompactionDiff, Preview, compaction_diff, reason_asked, summary_writer
 from nca.agent.compactor import CompactionOutcome
 from nca.agent.context_notices import Exchange, last_exchange, unanswered, where_we_were
 from nca.agent.stats import ContextStats, stats_of
@@ -173,6 +173,10 @@ class Context:
     def summary_writer(self, record: CompactionRecord) -> str:
         """Who wrote a compaction's summary (`writer_in_words`); "" if it has none."""
         return summary_writer(self._window, record)
+
+    def reason_asked(self, record: CompactionRecord) -> str:
+        """Why the model asked for a compaction; "" if it did not."""
+        return reason_asked(self._window, record)
 
     # Single messages
 

@@ -53,6 +53,7 @@ async def test_the_model_compacts_and_says_what_to_keep(room: Room) -> None:
     assert done.card == (), "the wish is no step, and the rest stands above"
     (called,) = room.of(ToolFinished)
     assert called.summary == "before the next step"
+    assert list(map(conversation.context.reason_asked, conversation.context.history())) == ["the step is done"]
     results = [entry.message.text for entry in conversation.context.backwards() if entry.message.role == "tool"]
     assert results == ["[The context is compacted before your next step.]"]
     assert conversation.context.undo()

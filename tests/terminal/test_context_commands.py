@@ -56,6 +56,18 @@ async def test_expand_puts_the_originals_of_a_summary_back_and_undo_hides_them(t
         assert stage.conversation.context.effective_history() == hidden
 
 
+async def test_the_history_says_why_the_model_asked_for_a_compaction(tmp_path: Path) -> None:
+    asks = Message("assistant", None, (ToolCall("c", "compact", '{"reason": "the step\\nis done"}'),))
+    said = [*replies(6), asks, SUMMARY, "Done."]
+    with a_stage(tmp_path, said, window_tokens=40_000, context__target_ratio=0.1) as stage:
+        await a_long_chat(stage)
+        await stage.command("/context pin 1")
+        await stage.conversation.send("Go on.")
+        shown = await stage.command("/context history")
+    (line,) = [line for line in shown.splitlines() if "asked for by the model" in line]
+    assert line.endswith(", asked for by the model: the step is done")
+
+
 async def test_clear_says_that_pinned_messages_go_too(tmp_path: Path) -> None:
     """/context counted a pinned message that no request held any more."""
     with a_stage(tmp_path, replies(6), window_tokens=200_000) as stage:

@@ -43,6 +43,9 @@ async def show_history(app: App, argument: str) -> None:
         return
     turns = app.conversation.context.stats(with_details=False).turns
     app.output.show(_table(app, records))
+    for record in records:
+        if reason := app.conversation.context.reason_asked(record):
+            app.output.show(f"{local_time(record.at)}, asked for by the model: {one_line(reason)}")
     done = [record for record in records if not record.is_by_hand]
     undone, by_hand = sum(record.undone for record in records), len(records) - len(done)
     also = f", {counted(by_hand, 'change')} by hand" if by_hand else ""
