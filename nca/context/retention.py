@@ -16,9 +16,11 @@ words of both ends."""
 READ_CHARS, ANSWER_CHARS = 80, 24
 """A message counts as readable if its beginning is; whole messages are counted apart. A cut answer may have no more of
 its first line."""
-WORDS, WHOLE, FILES, ANSWERS, CUT = "words", "whole", "files", "answers", "answers_cut"
+WORDS, LOOKED_AT, WHOLE, FILES = "words", "looked_at", "whole", "files"
+ANSWERS, CUT = "answers", "answers_cut"
 _IN_WORDS = {
     WORDS: "{0:,} of {1:,} of your messages",
+    LOOKED_AT: "{0:,} of {1:,} looked at",
     WHOLE: "{0:,} of them whole",
     FILES: "{0:,} of {1:,} changed files",
     ANSWERS: "{0:,} of {1:,} answers whole",
@@ -52,7 +54,7 @@ class KeptFacts:
         return sum(kept for kept, _ in counted), sum(total for _, total in counted)
 
     def by_kind(self) -> dict[str, tuple[int, int]]:
-        """The same by kind; empty kinds are left out, and WHOLE if all kept ones are whole."""
+        """The same by kind. Left out are empty kinds, WHOLE if all kept are whole, LOOKED_AT if all messages are."""
         if self._counted is None:
             text = _squeezed("\n".join(_texts(self._history, self._view)))
             said = list(_words(self._history))
@@ -62,6 +64,7 @@ class KeptFacts:
             head = self._history.head
             total = len(said) if head <= MOST_COUNTED + OLDEST_COUNTED else self._history.turns
             self._counted = {WORDS: (sum(begun), total)} if said else {}
+            self._counted |= {LOOKED_AT: (len(said), total)} if len(said) < total else {}
             self._counted |= {WHOLE: (whole, sum(begun))} if whole < sum(begun) else {}
             self._counted |= {FILES: (sum(files), len(files))} if files else {}
             # Nobody knows how many answers a longer log has.

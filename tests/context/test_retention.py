@@ -85,4 +85,7 @@ def test_of_a_long_log_the_messages_of_both_ends_are_counted_among_all() -> None
     history = History(Entry(seq, message) for seq, message in enumerate(messages, 1))
     record = "\n".join(f"- {text}" for text in texts[:10])
     found = KeptFacts(history, View((Summary("s", ((1, 5_980),), record),), 5_981)).by_kind()
-    assert found == {"words": (20, 3_000)}, "and of the answers nobody knows how many there are"
+    assert found == {"words": (20, 3_000), "looked_at": (2_500, 3_000)}, (
+        "of the answers nobody knows how many there are"
+    )
+    assert kept_in_words(found) == "20 of 3,000 of your messages, 2,500 of 3,000 looked at"
