@@ -278,6 +278,8 @@ def test_words_of_other_programs_lead_to_what_nca_has() -> None:
     assert advice_for("con") == "Did you mean /context or /config?"
     assert advice_for("con", ["connect"]) == "Did you mean /context, /config or /connect?"
     assert advice_for("review-ti", ["review-it"]) == "Did you mean /review-it?"
+    assert advice_for("git:deep:commit", ["commit", "git:push"]) == "Did you mean /commit?"
+    assert advice_for("git:", ["commit", "git:push"]) == "Did you mean /git:push?"
     assert short_for("mod") == ["model"]
     assert short_for("mod", ["modify"]) == ["model", "modify"], "it may mean either"
     assert advice_for("zzzzzz") == advice_for("foo") == advice_for("") == "/help shows all commands."

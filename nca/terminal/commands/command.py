@@ -241,7 +241,8 @@ def advice_for(name: str, own: Iterable[str] = (), otherwise: str = ALL_SHOWN) -
     """The suggestion for such a command; `otherwise`, if none is near."""
     if (word := name.lower()) in foreign_names():
         return foreign_names()[word]
-    meant = _begun(name, own) if word else ()
+    # Others name a command by its folder or plugin too, as `git:commit`: the last part is what it is called here.
+    meant = next(filter(None, (_begun(one, own) for one in (word, word.rpartition(":")[2]) if one)), ())
     if not 1 <= len(meant) <= _MOST_NAMED:
         near = nearest(word, [*_by_name(), *own])
         meant = [_by_name()[near].name if near in _by_name() else near] if near else ()
