@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from nca.errors import SessionNotFound, UsageError
+from nca.humanize import local_time
 from nca.messages import Message
 from nca.terminal.commands.command import find_command
 from tests.sessions.samples import said
@@ -151,6 +152,20 @@ async def test_a_session_is_found_by_its_title_its_beginning_or_a_word_of_it(tmp
         assert f"{parser[:12]} “fix the parser of dates”" in caught.value.message
         with pytest.raises(SessionNotFound, match="no session 'otation'"):
             await stage.command("/resume otation")
+
+
+async def test_sessions_of_one_name_are_listed_with_their_times(tmp_path: Path) -> None:
+    """Nothing but their ids told them apart."""
+    with a_stage(tmp_path) as stage:
+        for one in (add(stage, "fix the parser"), add(stage, "fix the log")):
+            await stage.command(f"/resume {one}")
+            await stage.command("/rename the bug")
+        with pytest.raises(SessionNotFound) as caught:
+            await stage.command("/resume the bug")
+        infos = [info for info in stage.conversation.store.list() if info.name == "the bug"]
+        named = [f"{info.id[:12]} “the bug” ({local_time(info.updated_at)})" for info in infos]
+        assert len(named) == 2
+        assert ", ".join(named) in caught.value.message
 
 
 async def test_resuming_counts_as_the_list_does_and_says_what_is_not_in_the_conversation(tmp_path: Path) -> None:

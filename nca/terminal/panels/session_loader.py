@@ -13,6 +13,7 @@ from contextlib import suppress
 from typing import NamedTuple, TypeVar
 
 from nca.errors import NcaError, SessionLocked, SessionNotFound
+from nca.humanize import local_time
 from nca.sessions.results import SessionHit
 from nca.sessions.session import SessionInfo, SessionPreview
 from nca.sessions.sql import Whose
@@ -122,7 +123,10 @@ def find_titled(store: Store, wanted: str) -> SessionInfo:
             if len(found) == 1:
                 return found[0]
             if found:
-                named = (f"{short_id(info.id)} “{title(info, _CANDIDATE_CHARS)}”" for info in found[:_CANDIDATES])
+                named = (
+                    f"{short_id(info.id)} “{title(info, _CANDIDATE_CHARS)}” ({local_time(info.updated_at)})"
+                    for info in found[:_CANDIDATES]
+                )
                 more = " …" if len(found) > _CANDIDATES else ""
                 raise SessionNotFound(
                     f"“{one_line(wanted, _WANTED_CHARS)}” could be any of {', '.join(named)}{more}",
