@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -106,13 +106,31 @@ def check_names(loaded: LoadedSettings, own: Collection[str] = ()) -> None:
     }
     named["hooks"] = [one for hook in settings.hooks for one in hook.without_a_tool(names)]
     for key, found in named.items():
-        for one in found:
-            if not one.startswith("mcp__") and not any(fnmatchcase(name, one) for name in names):
-                near = difflib.get_close_matches(one[:80], TOOLS, n=1)
-                near += difflib.get_close_matches(one.lower()[:80], sorted(names), n=1)
-                hint = f"Did you mean {near[0]}?" if near else f"Valid: {', '.join(sorted(names))}, mcp__SERVER__TOOL."
-                where = f"{loaded.origin(key)}: " if loaded.origin(key) else ""
-                raise ConfigError(f"{where}{key}: there is no tool {shown_name(one)}.", advice=hint)
+        for said, advice in _without_a_tool(loaded, key, found, names):
+            raise ConfigError(f"{said}.", advice=advice)
+
+
+def idle_rules(loaded: LoadedSettings, own: Collection[str] = ()) -> Iterator[str]:
+    """A line for each tool that there is not in the rules that allow.
+
+    No error as in `check_names`: such a rule keeps nobody safe, and a program saves those of its own tools.
+    """
+    named = dict.fromkeys(rule.tool for rule in loaded.settings.permissions.allow if not rule.origin)
+    for said, advice in _without_a_tool(loaded, "permissions.allow", named, {*OWN_TOOLS, *own}):
+        yield f"{said}; the rule allows nothing. {advice}"
+
+
+def _without_a_tool(
+    loaded: LoadedSettings, key: str, named: Iterable[str], names: set[str]
+) -> Iterator[tuple[str, str]]:
+    """What is wrong with each of the `named` that is none of the tools, and what to do."""
+    for one in named:
+        if not one.startswith("mcp__") and not any(fnmatchcase(name, one) for name in names):
+            near = difflib.get_close_matches(one[:80], TOOLS, n=1)
+            near += difflib.get_close_matches(one.lower()[:80], sorted(names), n=1)
+            hint = f"Did you mean {near[0]}?" if near else f"Valid: {', '.join(sorted(names))}, mcp__SERVER__TOOL."
+            where = f"{loaded.origin(key)}: " if loaded.origin(key) else ""
+            yield f"{where}{key}: there is no tool {shown_name(one)}", hint
 
 
 def _without_parameter(definition: dict[str, Any], name: str) -> dict[str, Any]:

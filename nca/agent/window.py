@@ -11,7 +11,7 @@ from typing import Any
 
 from nca.agent.instructions import PromptOf, SystemPrompt
 from nca.agent.state import SessionState
-from nca.agent.tool_selection import check_names, offered
+from nca.agent.tool_selection import check_names, idle_rules, offered
 from nca.config.loaded import LoadedSettings
 from nca.config.schema import ContextSettings, Settings
 from nca.context.budget import Budget, Measurement
@@ -218,7 +218,8 @@ class Window:
         return thresholds(self.budget, self.context).compact
 
     def notices(self) -> Iterator[str]:
-        """Notes for a person about this model's window, one line each."""
+        """Notes for a person about the settings and this model's window, one line each."""
+        yield from idle_rules(self.state.loaded, self._toolbox.names)
         if self.state.left_out is not None:
             first, last = self.state.left_out
             yield (

@@ -297,7 +297,7 @@ def _in_english(said: str, command: str, kind: str) -> str:
     if unknown and "Did you mean" not in said and (others := _elsewhere(unknown)):
         return f"{said} Did you mean {' or '.join(others)}?"
     if unknown and command == "nca" and "Did you mean" not in said:
-        return f'{said} A message stands in quotes: nca loop "TEXT".'
+        return f'{said} A message to the model: nca loop "TEXT" in a chat, nca run "TEXT" for one answer.'
     # What people type who ask other agents a question in the shell.
     if said.startswith(("No such option: -p.", "No such option: --print ")):
         return f"{said} One answer without a chat: nca run TEXT."

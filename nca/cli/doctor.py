@@ -155,13 +155,13 @@ def _sqlite() -> Iterator[Finding]:
 
 def _settings() -> Iterator[Finding]:
     files = (user_config_file(os.environ), project_config_file(Path.cwd()))
-    from nca.agent.tool_selection import check_names
+    from nca.agent.tool_selection import check_names, idle_rules
 
     loaded = load_settings({}, None)
     check_names(loaded)
     states = (f"{file} ({'no file, so it sets nothing' if is_missing(file) else 'read'})" for file in files)
     yield Finding("settings", "ok", ", ".join(states))
-    for note in loaded.notes:
+    for note in (*loaded.notes, *idle_rules(loaded)):
         yield Finding("settings", "warn", note)
 
 

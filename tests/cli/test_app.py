@@ -49,7 +49,11 @@ def test_help_names_every_command(tmp_path: Path) -> None:
             ("run", "--modle", "x"),
             "nca: No such option: --modle (Possible options: --model, --profile). Put a text",
         ),
-        (("fix", "it"), "nca: No such command 'fix'. A message stands in quotes: nca loop \"TEXT\". Try 'nca --help'."),
+        (
+            ("hello",),
+            'nca: No such command \'hello\'. A message to the model: nca loop "TEXT" in a chat, nca run "TEXT" for one'
+            " answer. Try 'nca --help'.",
+        ),
         (("loop", "fix", "it"), "nca: nca loop takes no 'it'. A message of several words stands in quotes."),
         (("mcp", "remove", "x"), "nca: There is no MCP server 'x'. None is set up; `nca mcp add` adds one."),
     ],

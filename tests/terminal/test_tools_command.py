@@ -40,7 +40,7 @@ async def test_a_tool_can_be_switched_off_for_a_chat(tmp_path: Path) -> None:
 
 
 async def test_names_with_a_star_and_claude_codes_names_switch_off_and_others_are_named(tmp_path: Path) -> None:
-    with a_stage(tmp_path, ["One.", "Two."], window_tokens=60_000) as stage:
+    with a_stage(tmp_path, ["One.", "Two.", "Three."], window_tokens=60_000) as stage:
 
         def offered() -> set[str]:
             return {tool["function"]["name"] for tool in stage.conversation.model.requests[-1].tools}  # type: ignore[attr-defined]
@@ -53,6 +53,9 @@ async def test_names_with_a_star_and_claude_codes_names_switch_off_and_others_ar
         await stage.conversation.send("Hello again")
         assert "read_file" in offered()
         assert not {"shell", "edit_file", "write_file"} & offered()
+        await stage.command("/tools on Bash")
+        await stage.conversation.send("And again")
+        assert "shell" in offered()
         with pytest.raises(ConfigError, match=r"this chat: tools.off: there is no tool shel. Did you mean shell\?"):
             await stage.command('/config tools.off ["shel"]')
 
@@ -70,6 +73,17 @@ def test_a_rule_that_denies_or_asks_names_a_tool_that_there_is(tmp_path: Path, k
     with a_stage(tmp_path, **right) as stage:
         (rule,) = getattr(stage.conversation.loaded.settings.permissions, key)
         assert rule.tool == "shell"
+
+
+def test_a_rule_that_allows_a_tool_that_there_is_not_is_said(tmp_path: Path) -> None:
+    """It is no error: a program with tools of its own saves what its person allows for good."""
+    rules = [{"tool": "shel", "subject": "make"}, {"tool": "Bash", "subject": "ls"}, {"tool": "mcp__a__b"}]
+    settings: dict[str, Any] = {"permissions__allow": rules}
+    with a_stage(tmp_path, **settings) as stage:
+        said = stage.asides.getvalue().splitlines()
+    assert [one for one in said if "permissions" in one] == [
+        "the test: permissions.allow: there is no tool shel; the rule allows nothing. Did you mean shell?"
+    ]
 
 
 async def test_columns_of_calls_are_there_once_there_are_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ from rich.text import Text
 
 from nca.agent.tool_selection import BUILT_IN, ToolCount, tool_counts
 from nca.config.servers import McpServer
+from nca.config.tables import TOOLS
 from nca.errors import UsageError
 from nca.humanize import counted, duration, short_tokens
 from nca.terminal.commands.command import App, Command, Suggestion, beginning_with, nearest
@@ -49,17 +50,19 @@ class ToolsCommand(Command):
         counts = counts_of(app)
         wanted = argument.strip()
         first, _, name = wanted.partition(" ")
+        # As settings take them: by Claude Code's names too.
+        wanted, name = (TOOLS.get(one, one) for one in (wanted, name.strip()))
         if not wanted:
             _show_all(app, counts)
-        elif first in ("on", "off") and name.strip() in {one.name for one in counts}:
-            _switch(app, name.strip(), is_on=first == "on")
+        elif first in ("on", "off") and name in {one.name for one in counts}:
+            _switch(app, name, is_on=first == "on")
         elif of_server := [one for one in counts if one.source == wanted and wanted != BUILT_IN]:
             app.output.show(_table(app, of_server))
         elif one := next((one for one in counts if one.name == wanted), None):
             _show_one(app, one)
         else:
             names = [one_line(one.name) for one in counts]
-            word, meant = (f"{first} ", name.strip()) if first in ("on", "off") and name else ("", wanted)
+            word, meant = (f"{first} ", name) if first in ("on", "off") and name else ("", wanted)
             near = nearest(meant, names)
             there = f"Did you mean /tools {word}{near}?" if near else f"Valid: {', '.join(names) or 'none'}."
             raise UsageError(f"There is no tool {one_line(meant, 60)}.", advice=there)
