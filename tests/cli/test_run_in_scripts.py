@@ -145,9 +145,9 @@ def test_a_message_without_an_answer_that_goes_along_is_said(provider: Provider,
 
 
 def test_a_window_that_is_assumed_is_said_whoever_offers_the_model(provider: Provider, tmp_path: Path) -> None:
-    for model in ("openai/zz1", "hosted_vllm/zz2"):
+    for model, *how in (("openai/zz1",), ("hosted_vllm/zz2",), ("openai/zz3", "--json")):
         said = forked(
-            *("run", "Hello", "-m", model),
+            *("run", "Hello", "-m", model, *how),
             home=tmp_path,
             OPENAI_API_KEY="k",
             OPENAI_API_BASE=provider.url,
