@@ -18,6 +18,7 @@ from pydantic import AnyHttpUrl, ValidationError
 from nca.acp.tool_calls import CallIds, Content, Outlet, asked_content, kind_of, words
 from nca.agent.approvals import Answer
 from nca.events import ApprovalAsked
+from nca.humanize import some_of
 from nca.terminal.panels.session_loader import KeyChoice
 from nca.terminal.reader import Reader
 from nca.terminal.render.calls import ApprovalPanel
@@ -212,6 +213,7 @@ def _values(fields: Sequence[Field], content: Mapping[str, object]) -> dict[str,
     return values
 
 
+_NAMED = 3
 READ_SECONDS, WRITE_SECONDS = 10.0, 30.0
 """A client that takes longer to give a text gives none, which a line says; one that writes longer has failed."""
 
@@ -230,18 +232,30 @@ class ClientFiles:
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
 
-    def read(self, path: Path) -> str | None:
+    def read(self, *paths: Path) -> Mapping[Path, str]:
         if not self._offers.read_text_file or threading.get_ident() == self._thread:
-            return None
-        asking = self._client.read_text_file(session_id=self._outlet.session_id, path=str(path))
+            return {}
         try:
-            return self._answer(asking, self.read_seconds).content
+            texts = self._answer(self._texts(paths), self.read_seconds)
         except TimeoutError:
             late = f"the editor did not give its text within {self.read_seconds:g} seconds, so the saved file counts."
-            self._outlet.note(one_line(f"{path.name}: {late}"))
-        except (RequestError, ValidationError, ConnectionError):
-            pass  # not open there, or not known: the file on the disk counts
-        return None
+            self._outlet.note(one_line(f"{some_of([path.name for path in paths], _NAMED)}: {late}"))
+        except ConnectionError:
+            pass
+        else:
+            return {path: text for path, text in zip(paths, texts, strict=True) if text is not None}
+        return {}
+
+    async def _texts(self, paths: Sequence[Path]) -> list[str | None]:
+        """All at once: each costs a way to the client and back."""
+
+        async def text(path: Path) -> str | None:
+            with contextlib.suppress(RequestError, ValidationError, ConnectionError):
+                asking = self._client.read_text_file(session_id=self._outlet.session_id, path=str(path))
+                return (await asking).content
+            return None  # not open there, or not known: the file on the disk counts
+
+        return await asyncio.gather(*map(text, paths))
 
     def write(self, path: Path, text: str) -> bool:
         if not self._offers.write_text_file:

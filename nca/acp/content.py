@@ -109,7 +109,7 @@ def _linked(block: schema.ResourceContentBlock, directory: Path, open_files: Edi
     if path is None:
         return f" [{label}]({one_line(block.uri)}) "
     name = name_in(path, directory)
-    text = open_files.read(path) if open_files is not None and not os.path.isdir(path) else None
+    text = open_files.read(path).get(path) if open_files is not None and not os.path.isdir(path) else None
     if text is not None and not _is_saved(path, text):
         prompt.beside.append(Beside(name, clean_text(text), "attached"))
     elif os.path.exists(path):

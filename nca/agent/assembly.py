@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from functools import partial
 from inspect import iscoroutinefunction
 from pathlib import Path
 from typing import Any, get_args
@@ -37,6 +38,7 @@ from nca.redact import Redactor
 from nca.sessions.session import Kind, Session
 from nca.sessions.store import Store
 from nca.tools.files.reading_rules import FilesRead
+from nca.tools.files.text_file import unsaved_among
 from nca.tools.mcp.servers import Servers
 from nca.tools.planning import CompactionWish
 from nca.tools.shell.jobs import Jobs
@@ -67,7 +69,7 @@ def assemble(
     prompts = ProjectPrompts(directory, redactor, tools=toolbox.names if toolbox else None, env=loaded.env)
     prompt = prompts.of(state.settings, state.facts)
     outputs, files_read, wish = store.outputs_folder(session.info.id), FilesRead(), CompactionWish()
-    subtasks, jobs, files = Subtasks(prompt.agents), _jobs(state, emit), _file_history(state, directory)
+    subtasks, jobs, files = Subtasks(prompt.agents), _jobs(state, emit), _file_history(state, directory, editor)
     # A fork names the files of the session that it came from: where other sessions may be read, so may their outputs.
     read = (outputs.parent if sees_all else outputs,) if outputs else ()
     given = ToolContext(
@@ -164,8 +166,12 @@ def _jobs(state: SessionState, emit: Listener) -> Jobs:
     )
 
 
-def _file_history(state: SessionState, directory: Path) -> FileHistory:
-    session_id = state.session.info.id
+def _file_history(state: SessionState, directory: Path, editor: Editor | None) -> FileHistory:
     return FileHistory(
-        state.store, session_id, directory, head=lambda: state.history.head, limits=lambda: state.settings.rewind
+        state.store,
+        state.session.info.id,
+        directory,
+        head=lambda: state.history.head,
+        limits=lambda: state.settings.rewind,
+        unsaved=partial(unsaved_among, editor.files) if editor and editor.files else lambda _: (),
     )

@@ -151,7 +151,7 @@ class FileHistory(Scope):
     def _apply(self, plan: RewindPlan, chat: str, then: Callable[[int], None], watch: Watch) -> RewindOutcome:
         root = self.root
         unchanged, contents = self._unchanged([*plan.restored, *plan.deleted, *plan.folders])
-        in_the_way = obstacles(root, unchanged.values())
+        in_the_way = obstacles(root, unchanged.values(), self.unsaved)
         steps = [
             Change(one.path, REWIND, one.before, one.after, seq=self.head())
             for one in unchanged.values()
@@ -216,7 +216,7 @@ class FileHistory(Scope):
         return bool(one.after.missing(now.mode)) and one.path not in {other.path for other in left}
 
     def _plan(self, journal: Sequence[Change]) -> RewindPlan:
-        return plan_rewind(self.root, journal, self.record.content, self.limits().max_file_bytes)
+        return plan_rewind(self.root, journal, self.record.content, self.limits().max_file_bytes, self.unsaved)
 
     def _journal(self, *, first: int = 0, seq: int = 0) -> list[Change]:
         if not self.is_recorded:

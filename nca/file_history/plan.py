@@ -6,7 +6,7 @@ A file is touched only if it holds what this session last left there, and nobody
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from nca.errors import StoreDamaged
+from nca.errors import StoreDamaged, StoreError
 from nca.file_history.changes import FileChange, Read, without_session
 from nca.file_history.disk import has_other_names, look, nearest_folder
 from nca.safe_files import open_folder
@@ -35,6 +35,7 @@ class PlannedChange(FileChange):
     base        what the session left there last
     without     what would be there without the session, as far as that can be merged
     is_merged   `after` is a merge with a later change by somebody else: not stored yet
+    recorded    all that the record has of it since then
     """
 
     reason: str = ""
@@ -42,6 +43,13 @@ class PlannedChange(FileChange):
     base: FileState = ABSENT
     without: FileState = ABSENT
     is_merged: bool = False
+    recorded: tuple[FileState, ...] = ()
+
+    def contents(self) -> Iterator[bytes]:
+        """What is there, and what was or will be."""
+        for state in dict.fromkeys((self.before, self.after, *self.recorded)):
+            with suppress(StoreError):
+                yield self.read(state) if state.kind == "file" and state.sha256 else b""
 
     @property
     def is_folder(self) -> bool:
@@ -62,6 +70,9 @@ class Choice:
     merges: tuple[PlannedChange, ...] = ()
 
 
+Unsaved = Callable[[Mapping[Path, Iterable[bytes]]], Container[Path]]
+"""Of files with contents that are on the disk or stored: those of which an editor has another text. Blocks."""
+UNSAVED = "the editor has lines of it that are not saved"
 LINKED = "it has hard links, which would be parted"
 EVERYTHING_CERTAIN = Choice()
 """Leave what somebody changed since."""
@@ -132,7 +143,7 @@ class RewindPlan(Rewound):
         return "\n".join(one.diff() for one in sorted((*self.restored, *self.deleted), key=lambda one: one.path))
 
 
-def plan_rewind(root: Path, journal: Sequence[Change], read: Read, most_bytes: int) -> RewindPlan:
+def plan_rewind(root: Path, journal: Sequence[Change], read: Read, most_bytes: int, unsaved: Unsaved) -> RewindPlan:
     """The plan that takes back all changes in the journal."""
     found: dict[str, list[PlannedChange]] = {}
     by_path = sorted(journal, key=lambda one: (one.path, one.number))
@@ -150,12 +161,15 @@ def plan_rewind(root: Path, journal: Sequence[Change], read: Read, most_bytes: i
         kind, reason = _verdict(root, now, target, changes)
         if not now.is_same(target):
             is_unnamed = any(one.is_unnamed for one in changes)
-            planned = PlannedChange(path, now, target, is_mixed, reads, reason, is_unnamed, changes[-1].after, without)
+            base, recorded = changes[-1].after, tuple(state for one in changes for state in (one.before, one.after))
+            planned = PlannedChange(
+                *(path, now, target, is_mixed, reads, reason, is_unnamed, base, without), recorded=recorded
+            )
             found.setdefault(kind, []).append(planned)
         if kind in ("restored", "folders") and (bits := then.missing(target.mode)):
             found.setdefault("unset", []).append(PlannedChange(path, now, then, is_mixed, reads, bits))
     made = [one for kind in _MADE for one in found.get(kind, ())]
-    in_the_way = obstacles(root, made)
+    in_the_way = obstacles(root, made, unsaved)
     for kind in _MADE:
         found[kind] = [one for one in found.get(kind, ()) if one.path not in in_the_way]
     found["blocked"] = [replace(one, reason=in_the_way[one.path]) for one in made if one.path in in_the_way]
@@ -197,14 +211,17 @@ def _verdict(root: Path, now: FileState, target: FileState, changes: Sequence[Ch
     return ("deleted" if target.kind == "absent" else "restored"), ""
 
 
-def obstacles(root: Path, changes: Iterable[FileChange]) -> dict[str, str]:
+def obstacles(root: Path, changes: Iterable[PlannedChange], unsaved: Unsaved) -> dict[str, str]:
     """The paths that cannot be restored while all others are, each with its obstacle.
 
     Only folders may be above a file, a folder in which something stays can become nothing else, and what may not be
-    written stays as it is.
+    written stays as it is, as does what an editor has otherwise.
     """
-    found: dict[str, str] = {}
     made = {one.path: one for one in changes}
+    files = {root / path: one.contents() for path, one in made.items() if _may_be_open(one)}
+    theirs = unsaved(files) if files else ()
+    found = {path: UNSAVED for path in made if root / path in theirs}
+    made = {path: one for path, one in made.items() if path not in found}
     may_write: dict[tuple[str, ...], bool] = {}
     # An obstacle for one path may keep another one from being made.
     while blocked := {path: why for path, one in made.items() if (why := _obstacle(root, one, made, may_write))}:
@@ -212,6 +229,11 @@ def obstacles(root: Path, changes: Iterable[FileChange]) -> dict[str, str]:
         for path in blocked:
             del made[path]
     return found
+
+
+def _may_be_open(one: PlannedChange) -> bool:
+    """Whether an editor may have text under the path: behind a link it has another file's."""
+    return not one.is_folder and one.before.kind in ("file", "absent")
 
 
 def _obstacle(

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from nca.config.schema import RewindSettings
 from nca.file_history.disk import remove_temporaries
+from nca.file_history.plan import Unsaved
 from nca.file_history.restore import NotRestored, Watch, restore
 from nca.humanize import some_of
 from nca.sessions.file_record import Change, FileRecord
@@ -32,10 +33,11 @@ class Scope:
         *,
         head: Callable[[], int],
         limits: Callable[[], RewindSettings],
+        unsaved: Unsaved = lambda _: (),
     ) -> None:
         """head: the newest message of the log, to which a change belongs."""
         self.root = Path(os.path.realpath(root))
-        self.head, self.limits = head, limits
+        self.head, self.limits, self.unsaved = head, limits, unsaved
         self._store, self._session_id = store, session_id
         self._opening = threading.Lock()
         self._record: FileRecord | None = None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property
@@ -225,8 +225,8 @@ class TypedTool:
 class EditorFiles(Protocol):
     """Files as the editor has them, saved or not. Both methods block, so they are called in a thread."""
 
-    def read(self, path: Path) -> str | None:
-        """The text; None if the editor has nothing to say about the file."""
+    def read(self, *paths: Path) -> Mapping[Path, str]:
+        """The texts of those files about which the editor has something to say."""
         ...
 
     def write(self, path: Path, text: str) -> bool:

@@ -51,8 +51,8 @@ async def test_an_editor_that_does_not_answer_is_named_beside_the_file() -> None
     outlet.open()
     files = ClientFiles(cast(Client, Silent()), outlet, FileSystemCapabilities(read_text_file=True))
     files.read_seconds = 0.01
-    assert await asyncio.to_thread(files.read, Path("a.py")) is None
-    assert "a.py: the editor did not give its text within 0.01 seconds" in str(sent)
+    assert await asyncio.to_thread(files.read, Path("a.py"), Path("b.py")) == {}
+    assert "a.py, b.py: the editor did not give its text within 0.01 seconds" in str(sent)
 
 
 async def test_nobody_is_asked_for_a_file_on_the_thread_that_would_have_to_hear_the_answer() -> None:
@@ -64,7 +64,7 @@ async def test_nobody_is_asked_for_a_file_on_the_thread_that_would_have_to_hear_
             return ReadTextFileResponse(content="text")
 
     files = files_of(Reads(), reads=True)
-    assert await asyncio.to_thread(files.read, Path("a.py")) == "text"
-    assert files.read(Path("b.py")) is None
+    assert await asyncio.to_thread(files.read, Path("a.py")) == {Path("a.py"): "text"}
+    assert files.read(Path("b.py")) == {}
     assert asked == ["a.py"]
-    assert await asyncio.to_thread(files_of(None).read, Path("a.py")) is None
+    assert await asyncio.to_thread(files_of(None).read, Path("a.py")) == {}

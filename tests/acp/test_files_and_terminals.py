@@ -70,6 +70,51 @@ async def test_typed_lines_that_were_not_saved_are_the_persons_and_stay(open_des
     assert path.read_text() == "rate = 2\n\n\nend\n# typed\n"
 
 
+async def test_files_of_which_the_editor_has_typed_lines_stay_and_are_named(open_desk: Desk) -> None:
+    desk, path = open_desk, open_desk.work / "cart.py"
+    made, gone = desk.work / "made.py", desk.work / "gone.py"
+    path.write_text("rate = 1\n\n\nend\n")
+    gone.write_text("was here\n")
+    edit = call("edit_file", path="cart.py", old_text="rate = 1", new_text="rate = 2")
+    delete = call("shell", command="rm gone.py")
+    desk.provider.script = in_order(edit, call("write_file", path="made.py", content="made\n"), delete, "Done.")
+    session = await desk.session()
+    await desk.ask(session, "Change it.")
+    desk.editor.buffers[str(path)] = "rate = 2\n\n\nend\n# typed\n"
+    desk.editor.buffers[str(made)] = "made\n# typed\n"
+    desk.editor.buffers[str(gone)] = "typed anew\n"
+    for command in ("/rewind 1 files", "/undo"):
+        told = len(desk.editor.text(session))
+        await desk.ask(session, command)
+        for name in ("cart.py", "made.py", "gone.py"):
+            named = f"{name} stays as it is: the editor has lines of it that are not saved."
+            assert named in desk.editor.text(session)[told:]
+        assert path.read_text() == "rate = 2\n\n\nend\n"
+        assert made.read_text() == "made\n"
+        assert not gone.exists()
+
+
+async def test_an_editor_that_shows_what_nca_wrote_has_nothing_unsaved(open_desk: Desk) -> None:
+    desk, path, binary = open_desk, open_desk.work / "cart.py", open_desk.work / "data.bin"
+    path.write_text("rate = 1\n")
+    binary.write_bytes(b"\0\xff")
+    desk.editor.buffers[str(binary)] = "in the editor's own way"
+    edits = [call("edit_file", path="cart.py", old_text=f"rate = {n}", new_text=f"rate = {n + 1}") for n in (1, 2)]
+    more = call("shell", command="echo more >>data.bin; ln -s cart.py link.py")
+    desk.editor.buffers[str(desk.work / "link.py")] = "rate = 3\n"
+    desk.provider.script = in_order(edits[0], more, "Done.", edits[1], "Done.")
+    session = await desk.session()
+    await desk.ask(session, "Change it.")
+    await desk.ask(session, "Again.")
+    for rate in (2, 1):
+        await desk.ask(session, "/undo")
+        # The editor does not read the file anew.
+        assert desk.editor.buffers[str(path)] == "rate = 3\n"
+        assert path.read_text() == f"rate = {rate}\n"
+    assert binary.read_bytes() == b"\0\xff"
+    assert not (desk.work / "link.py").is_symlink()
+
+
 async def test_a_change_of_an_unsaved_text_that_the_editor_refuses_is_no_change(open_desk: Desk) -> None:
     desk, path = open_desk, open_desk.work / "locked.txt"
     path.write_text("saved\n")

@@ -12,6 +12,7 @@ import os
 import secrets
 import stat
 import tempfile
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -82,7 +83,7 @@ def as_in_editor(file: BinaryIO, path: Path, open_files: EditorFiles) -> BinaryI
         saved = TextFile.of(raw, "")
     except ToolError:
         return file
-    text = open_files.read(path)
+    text = open_files.read(path).get(path)
     if text is None or says_the_same(saved.text, text):
         return file
     text = clean_text(text).removeprefix(_BYTE_ORDER_MARK)
@@ -97,6 +98,22 @@ def as_in_editor(file: BinaryIO, path: Path, open_files: EditorFiles) -> BinaryI
 def is_unsaved(facts: os.stat_result) -> bool:
     """Whether a file that `as_in_editor` gave is the editor's text and not the one on the disk."""
     return facts.st_nlink == 0
+
+
+def unsaved_among(open_files: EditorFiles, files: Mapping[Path, Iterable[bytes]]) -> set[Path]:
+    """The files of which the editor has a text that is none of these contents. Blocks."""
+    return {
+        path for path, text in open_files.read(*files).items() if not any(_may_be(one, text) for one in files[path])
+    }
+
+
+def _may_be(raw: bytes, text: str) -> bool:
+    """Whether an editor may show a content so. One that is no text it shows in its own way."""
+    try:
+        file = TextFile.of(raw, "")
+    except ToolError:
+        return True
+    return says_the_same(file.text, text) or not can_save(None, file.text)
 
 
 def can_save(before: TextFile | None, after: str) -> bool:
