@@ -180,6 +180,13 @@ def test_the_usage_of_the_turns_adds_up_to_that_of_the_session(provider: Provide
     assert [turn["turn_usage"]["cost"] for turn in turns] == [turn["turn_cost"] for turn in turns]
 
 
+def test_an_answer_that_broke_off_is_printed_as_far_as_it_came(provider: Provider, tmp_path: Path) -> None:
+    broken = {"model": "openai/cut-in-the-middle", "NCA_MODEL__MAX_RETRIES": "0"}
+    done = run(provider, tmp_path, "Try it", **broken)
+    assert (done.returncode, len(done.stdout) > 1) == (3, True)
+    assert f"{json.loads(run(provider, tmp_path, 'Try it', '--json', **broken).stdout)['text']}\n" == done.stdout
+
+
 def test_a_message_that_is_tried_again_is_sent_once(provider: Provider, tmp_path: Path) -> None:
     for model in ("openai/cut-in-the-middle", "openai/cut-in-the-middle", MODEL):
         done = run(provider, tmp_path, "Try it", "-c", model=model, NCA_MODEL__MAX_RETRIES="0")
