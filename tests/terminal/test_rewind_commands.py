@@ -131,7 +131,7 @@ async def test_the_files_alone_go_back_and_the_model_is_told(stage: Stage, tmp_p
     shown = stage.conversation.context.effective_history()
     said = await stage.command("/rewind 1 files")
     assert "The files are as they were before “First”. Files: 3 deleted" in said
-    assert "Your next message tells the model; /redo goes forward again until then, /rewind later too." in said
+    assert "Your next message tells the model; until then /redo goes forward again." in said
     assert (files(tmp_path), text_of(stage.app._next_words)) == ({}, "")
     assert stage.conversation.context.effective_history() == shown
     await stage.conversation.send("Third")
@@ -157,9 +157,10 @@ async def test_files_that_went_back_alone_are_offered_once_more_was_said(stage: 
     await stage.command("/redo")
     await stage.command("/rewind 6 files")
     await stage.conversation.send("Third")
-    with pytest.raises(UsageError, match="nothing to go forward to") as late:
-        await stage.command("/redo")
-    assert late.value.advice.startswith("/rewind offers what you left")
+    for picks, way in (([], "/rewind goes to any message"), ([None], "/rewind offers what you left")):
+        with pytest.raises(UsageError, match="nothing to go forward to") as late:
+            await stage.with_reader(ScriptedReader([], picks)).command("/redo")
+        assert late.value.advice.startswith(way), "without a screen no branch can be chosen"
     picker = RewindPicker(rewinds)
     texts = ["".join(text for _, text in picker.listing(80).row(number)) for number in range(3)]
     assert "with the files that you took back later: Answer 2." in texts[1]

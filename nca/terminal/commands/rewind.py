@@ -50,7 +50,7 @@ _LINE_CHARS = 200
 HEAD_STAYS = "Git's changes stay: HEAD was at {} before that message and is at {} now."
 UNRECORDED = "Not recorded, so not taken back: changes that commands made {}."
 FORWARD = "/redo goes forward again."
-FILES_FORWARD = "Your next message tells the model; /redo goes forward again until then, /rewind later too."
+FILES_FORWARD = "Your next message tells the model; until then /redo goes forward again."
 _NOT_FILES = "Databases, the network and installed packages do not come back."
 
 
@@ -221,7 +221,8 @@ class RedoCommand(Command):
         rewinds = app.conversation.rewinds
         plan = await rewinds.plan_forward()
         if plan is None:
-            where = "/rewind offers what you left" if rewinds.has_branch else "/rewind goes to any message"
+            is_offered = app.can_walk and rewinds.has_branch  # a line has no number to name a branch by
+            where = "/rewind offers what you left" if is_offered else "/rewind goes to any message"
             raise UsageError("There is nothing to go forward to.", advice=f"{where}; /context redo is for compactions.")
         choice = await agreed(app, plan)
         if choice is None:
