@@ -193,7 +193,10 @@ class Recording(Recorder):
             if now.is_same(one.before) or (not is_own and now == saved):
                 dropped.append(one)
             else:
-                done.append(msgspec.structs.replace(one, after=now) if is_own else one)
+                # What was in an editor alone had no mode.
+                is_new = one.before.kind == "file" and not one.before.mode
+                before = msgspec.structs.replace(one.before, mode=now.mode) if is_new else one.before
+                done.append(msgspec.structs.replace(one, before=before, after=now if is_own else one.after))
         if begun:
             self._scope.record.finish(done, dropped)
             self.note(done)

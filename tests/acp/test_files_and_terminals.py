@@ -115,6 +115,27 @@ async def test_an_editor_that_shows_what_nca_wrote_has_nothing_unsaved(open_desk
     assert not (desk.work / "link.py").is_symlink()
 
 
+async def test_a_new_file_that_is_in_the_editor_alone_is_a_file(open_desk: Desk) -> None:
+    desk, path, other = open_desk, open_desk.work / "new.py", open_desk.work / "deep" / "other.py"
+    desk.editor.buffers |= {str(path): "typed = 1\n", str(other): "typed too\n", str(desk.work / "empty.py"): ""}
+    over = call("write_file", path="deep/other.py", content="written\n")
+    edit = call("edit_file", path="new.py", old_text="typed = 1", new_text="typed = 2")
+    empty = call("write_file", path="empty.py", content="first\n")
+    desk.provider.script = in_order(over, call("read_file", path="new.py"), edit, empty, "Done.")
+    session = await desk.session()
+    await desk.ask(session, "Change it.")
+    told = [str(one["content"]) for one in desk.provider.requests[-1]["messages"] if one["role"] == "tool"]
+    assert "deep/other.py was not read since the session was opened; read it first" in told[0]
+    assert told[1] == "[new.py: in the person's editor, not on the disk yet]\ntyped = 1\n"
+    assert not other.parent.exists()
+    assert path.read_text() == "typed = 2\n"
+    assert (desk.work / "empty.py").read_text() == "first\n"
+    mode = path.stat().st_mode
+    await desk.ask(session, "/undo")
+    assert (path.read_text(), path.stat().st_mode) == ("typed = 1\n", mode)
+    assert not (desk.work / "empty.py").exists()
+
+
 async def test_a_change_of_an_unsaved_text_that_the_editor_refuses_is_no_change(open_desk: Desk) -> None:
     desk, path = open_desk, open_desk.work / "locked.txt"
     path.write_text("saved\n")

@@ -19,7 +19,7 @@ from nca.humanize import counted
 from nca.images import MAX_IMAGE_BYTES, image_kind, image_part, image_problem, image_size
 from nca.safe_files import Folder
 from nca.tools.files.reading_rules import MAX_CHANGED_BYTES, FilesRead
-from nca.tools.files.text_file import is_binary
+from nca.tools.files.text_file import is_binary, is_unsaved
 from nca.tools.files.workspace import IsDirectory, Workspace, shown
 from nca.tools.tool import Permission, ToolError, ToolOutcome, TypedTool
 
@@ -77,7 +77,8 @@ class ReadFile(TypedTool):
     def _read(self, name: str, offset: int, limit: int) -> ToolOutcome:
         path = self.workspace.resolve_to_read(name)
         with self.workspace.open(path, name) as file:
-            size = os.fstat(file.fileno()).st_size
+            size = (facts := os.fstat(file.fileno())).st_size
+            is_new = is_unsaved(facts) and not os.path.lexists(path)
             head = file.read(8192)
             file.seek(0)
             if kind := image_kind(head):
@@ -103,7 +104,7 @@ class ReadFile(TypedTool):
             raise ToolError(f"line {offset:,} of {shown(name)} is too far into the file to be read")
         if page.last < offset and offset > 1:
             raise ToolError(f"{shown(name)} has {counted(page.reached, 'line')}; line {offset:,} is past its end")
-        return _answer(self.workspace.relative(path), page, asked_last=offset + limit - 1)
+        return _answer(self.workspace.relative(path), page, asked_last=offset + limit - 1, is_new=is_new)
 
     def _image(self, file: BinaryIO, kind: str, name: str) -> ToolOutcome:
         size = os.fstat(file.fileno()).st_size
@@ -177,14 +178,14 @@ def _whole_lines(page: _Page) -> _Page:
     return replace(page, raw=page.raw[: page.raw.rfind(b"\n") + 1], last=page.last - 1, is_cut=False)
 
 
-def _answer(name: str, page: _Page, *, asked_last: int) -> ToolOutcome:
+def _answer(name: str, page: _Page, *, asked_last: int, is_new: bool) -> ToolOutcome:
     # Leave out the byte-order mark, and a character that was cut at the end.
     decoder = codecs.getincrementaldecoder("utf-8-sig" if page.first == 1 else "utf-8")("replace")
     text = decoder.decode(page.raw, final=not page.is_cut)
     lines = page.last - page.first + 1
     if not text:
         return ToolOutcome(f"[{name} is empty]", summary="empty")
-    notes = []
+    notes = ["in the person's editor, not on the disk yet"] if is_new else []
     if page.first > 1 or page.last != page.total:
         of = f" of {page.total:,}" if page.total is not None else ""
         notes.append(f"lines {page.first}-{page.last}{of}")

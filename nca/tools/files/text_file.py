@@ -86,17 +86,27 @@ def as_in_editor(file: BinaryIO, path: Path, open_files: EditorFiles) -> BinaryI
     text = open_files.read(path).get(path)
     if text is None or says_the_same(saved.text, text):
         return file
+    file.close()
+    return _unsaved(text, saved)
+
+
+def new_in_editor(path: Path, open_files: EditorFiles) -> BinaryIO | None:
+    """A text that is not on the disk yet; None if the editor has none, or nothing is in it. Blocks."""
+    text = open_files.read(path).get(path)
+    return _unsaved(text, TextFile("")) if text else None
+
+
+def _unsaved(text: str, saved: TextFile) -> BinaryIO:
     text = clean_text(text).removeprefix(_BYTE_ORDER_MARK)
     # A file without a name: whoever reads it may ask for its size, as for any other.
     unsaved: BinaryIO = tempfile.TemporaryFile()  # noqa: SIM115  the caller closes it
     unsaved.write(saved.encode(saved.with_own_line_ends(text)))
     unsaved.seek(0)
-    file.close()
     return unsaved
 
 
 def is_unsaved(facts: os.stat_result) -> bool:
-    """Whether a file that `as_in_editor` gave is the editor's text and not the one on the disk."""
+    """Whether an opened file is the editor's text and not the one on the disk."""
     return facts.st_nlink == 0
 
 

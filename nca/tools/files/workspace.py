@@ -24,7 +24,7 @@ from typing import Any, BinaryIO
 from nca.config.paths import PROJECT_FOLDER
 from nca.safe_files import READ_FLAGS, Folder, open_folder
 from nca.tools.files.reading_rules import ANY_READING, Reading
-from nca.tools.files.text_file import as_in_editor
+from nca.tools.files.text_file import as_in_editor, new_in_editor
 from nca.tools.tool import EditorFiles, ToolError
 
 NEAR_RATIO = 0.85
@@ -110,10 +110,14 @@ class Workspace:
 
     def open(self, path: Path, name: str) -> BinaryIO:
         """Open a regular file for reading. Raises ToolError, which mentions `name`, for anything else."""
-        file = self.open_saved(path, name)
         if self.open_files is None or not path.is_relative_to(self.root):
-            return file
-        return as_in_editor(file, path, self.open_files)
+            return self.open_saved(path, name)
+        try:
+            return as_in_editor(self.open_saved(path, name), path, self.open_files)
+        except NoSuchFile:
+            if (new := new_in_editor(path, self.open_files)) is None:
+                raise
+            return new
 
     def open_saved(self, path: Path, name: str) -> BinaryIO:
         """As `open`, but always the file on the disk."""
