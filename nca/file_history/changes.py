@@ -239,18 +239,25 @@ def ignored_by_git(directory: Path, paths: Iterable[str]) -> set[str]:
     git = shutil.which("git")
     if git is None:
         return set()
-    try:
-        done = subprocess.run(  # noqa: S603  the paths are no words of the command
-            [git, "-c", "core.fsmonitor=false", "check-ignore", "-z", "--stdin"],
-            cwd=directory,
-            input=b"".join(os.fsencode(path) + b"\0" for path in paths),
-            capture_output=True,
-            timeout=_GIT_SECONDS,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return set()
-    return set(map(os.fsdecode, done.stdout.split(b"\0")))
+    ignored, rest = set[str](), list(paths)
+    while rest:
+        try:
+            done = subprocess.run(  # noqa: S603  the paths are no words of the command
+                [git, "-c", "core.fsmonitor=false", "check-ignore", "-z", "--stdin", "--verbose", "--non-matching"],
+                cwd=directory,
+                input=b"".join(os.fsencode(path) + b"\0" for path in (".gitignore", *rest)),
+                capture_output=True,
+                timeout=_GIT_SECONDS,
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired):
+            break
+        fields = done.stdout.split(b"\0")
+        rows = list(zip(fields[::4], fields[2::4], fields[3::4], strict=False))
+        ignored |= {os.fsdecode(path) for file, pattern, path in rows[1:] if file and not pattern.startswith(b"!")}
+        # A path below a link or in a submodule ends git. Without a repository not even the first one is answered.
+        rest = rest[len(rows) :] if rows else []
+    return ignored
 
 
 def unified(before: str | None, after: str | None, name: str) -> str:

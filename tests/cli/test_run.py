@@ -400,8 +400,10 @@ def test_a_patch_has_nothing_that_git_ignores(provider: Provider, tmp_path: Path
     (work := tmp_path / "work").mkdir()
     (work / ".gitignore").write_text(".env\n*.o\n")
     (work / "kept.o").touch()
+    (work / "b").mkdir()
+    (work / "b" / "c").write_text("below what is a link then")
     subprocess.run("git init -q && git add -f kept.o", shell=True, cwd=work, check=True)
-    line = "mkdir out; echo KEY=1 >.env; echo 2 >out/a.o; echo 3 >kept.o; echo 4 >a.c"
+    line = "mkdir out; echo KEY=1 >.env; echo 2 >out/a.o; echo 3 >kept.o; echo 4 >a.c; rm -r b; ln -s out b"
     script = iter([Answer(tool_calls=[("shell", {"command": line})]), Answer(text="Done.")])
     provider.script = lambda _: next(script)
     done = run(provider, tmp_path, "Build it", "--json", "--permission", "auto", cwd=work)
@@ -409,7 +411,7 @@ def test_a_patch_has_nothing_that_git_ignores(provider: Provider, tmp_path: Path
     patch = forked(*ask, "--patch", home=tmp_path)
     assert (patch.returncode, patch.stderr) == (0, "Not in the patch, as git ignores it: .env, out/a.o\n")
     names = [row for row in patch.stdout.splitlines() if row.startswith("+++")]
-    assert names == ["+++ b/a.c", "+++ b/kept.o"]
+    assert names == ["+++ b/a.c", "+++ b/b", "+++ /dev/null", "+++ b/kept.o"]
     assert ".env" in forked(*ask, home=tmp_path).stdout
 
 
