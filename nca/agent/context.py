@@ -25,7 +25,7 @@ from nca.messages import Entry, Message
 from nca.models.catalog import ModelFacts
 from nca.models.client import ModelRequest
 from nca.sessions.results import Hit
-from nca.sessions.view_rows import PIN, UNPIN
+from nca.sessions.view_rows import PIN, RESTORE, UNPIN
 from nca.sessions.views import CompactionRecord
 from nca.words import Words
 
@@ -160,7 +160,7 @@ class Context:
         """Show only the text of the newest turns of a resumed session; None if that saves nothing."""
         window, view = self._window, manual_edits.text_only(self._window)
         saves = window.meter.used_again(window.history, view) < window.measure().used_tokens
-        return window.put_in_force(view, "restore") if saves else None
+        return window.put_in_force(view, RESTORE) if saves else None
 
     def history(self) -> list[CompactionRecord]:
         """Every compaction of the session, oldest first, including those that were undone."""

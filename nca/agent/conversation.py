@@ -58,7 +58,7 @@ class Conversation:
     """
 
     def __init__(
-        self, parts: ConversationParts, listeners: Listeners, notified: set[str], *, has_own_tools: bool
+        self, parts: ConversationParts, listeners: Listeners, notified: set[str], *, has_own_tools: bool, kind: Kind
     ) -> None:
         """For `open`, which programs call."""
         self._parts, self._window, self._compactor = parts, parts.window, parts.compactor
@@ -67,7 +67,7 @@ class Conversation:
         """Notices that the person has had: none is shown twice in a chat."""
         self._listeners, self._emit, self._has_own_tools = listeners, listeners.emit, has_own_tools
         self.user_input, self._hooks = parts.user_input, parts.hooks
-        self._one_turn = OneTurn()
+        self._one_turn, self._kind = OneTurn(), kind
         self.memory, self.servers, self.beside = parts.memory, parts.servers, SideQuestions(parts)
         self.approvals, self.spending, self.toolbox = parts.approvals, parts.spending, parts.toolbox
         self.jobs, self.files = parts.jobs, parts.files
@@ -105,7 +105,7 @@ class Conversation:
         sees_all_sessions  the model's recall may search and read all sessions of the store, as in the chat, where they
                    are one person's
         read_only  open `session` while another process may write it; changing it raises StoreError
-        kind       what makes a new session; an older one that is continued in a chat becomes a chat
+        kind       what makes a new session; an older one becomes a chat with the first message in one
         notified   `notified` of the conversation before, in the same chat
         person     approves calls and types ahead; without a person, no call that needs an approval runs, and a message
                    that is larger than the window is refused in place of cut, unless `context.fit` is set
@@ -121,8 +121,6 @@ class Conversation:
             else store.create(directory=str(directory), model=model.facts.name, kind=kind)
         )
         try:
-            if kind == "chat":
-                opened.become_chat()
             receiver = telemetry(os.environ, opened.info.id)
             listeners = Listeners(*(one for one in (listener, receiver.hear) if one is not None))
             parts = assemble(
@@ -140,7 +138,7 @@ class Conversation:
                 editor=editor,
             )
             notified = set() if notified is None else notified
-            conversation = cls(parts, listeners, notified, has_own_tools=toolbox is None)
+            conversation = cls(parts, listeners, notified, has_own_tools=toolbox is None, kind=kind)
         except BaseException:
             opened.close()
             raise
@@ -228,7 +226,7 @@ class Conversation:
             self.session.refuse_reader()
             await self._compactor.swap_in(text)
             await self._enter(said, paths, beside)
-            self.session.set_model(self.model.facts.name)
+            self.session.begin_turn(self.model.facts.name, self._kind)
             if self._has_own_tools:
                 self.files.recorder.start()
             asked = self._window.history.head

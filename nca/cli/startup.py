@@ -64,11 +64,19 @@ def latest_here(store: Store, tell: Callable[[str], None], *, kind: Kind = "chat
 
     Raises SessionNotFound for a run whose store was damaged: an answer without the session would look like one with it.
     """
+    from nca.terminal.render.sessions import short_id, title
+
     found = store.latest(str(Path.cwd()), kind=kind)
     if found is None and store.notes and kind == "run":
         # It was set aside just now. A chat's person sees that, and decides.
         said = "No session of this directory is among what could be read of the damaged store"
         raise SessionNotFound(said, advice="Without --continue, a new session begins. Nothing was sent.")
+    newest = store.latest(str(Path.cwd()), kind=None)
+    if found is not None and newest is not None and kind == "run" and newest.id != found.id:
+        tell(
+            f"Continuing {short_id(found.id)}, the last session of nca run here. A chat was used later:"
+            f" “{title(newest)}” (--session {short_id(newest.id)})."
+        )
     if found is None and store.path is None:
         tell("Sessions are not kept (session.persist is off), so none is continued. Starting a new one.")
     elif found is None:

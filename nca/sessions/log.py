@@ -114,9 +114,10 @@ class SessionLog:
         )
         return [seq for (seq,) in rows]
 
-    def append(self, messages: Sequence[Message]) -> list[Entry]:
+    def append(self, messages: Sequence[Message], *, is_use: bool = True) -> list[Entry]:
         """Add all messages or none, and drop the partial answer. Returns the entries as they will be read again.
 
+        is_use  the session is the one used last then
         While the database cannot be reached, they go to the session's spool, if it has one.
         """
         if not messages:
@@ -124,7 +125,7 @@ class SessionLog:
         bodies, at = [encode(message) for message in messages], time.time()
         try:
             with self._access.transaction() as connection:
-                return self._append(connection, bodies, at)
+                return self._append(connection, bodies, at, is_use=is_use)
         except StoreUnreachable:
             if self._head is None or (spool := self._access.spool) is None:
                 raise
@@ -137,11 +138,11 @@ class SessionLog:
         """The same inside the caller's transaction."""
         return self._append(connection, [encode(message) for message in messages], time.time())
 
-    def _append(self, connection: Transaction, bodies: Sequence[str], at: float) -> list[Entry]:
+    def _append(self, connection: Transaction, bodies: Sequence[str], at: float, *, is_use: bool = True) -> list[Entry]:
         number = self._access.number
         entries = _entries(head(connection, number) + 1, bodies, at)
         self._access.database.insert_messages(connection, number, entries, bodies, is_copy=False)
-        appended(connection, number, entries)
+        appended(connection, number, entries, is_use=is_use)
         self._written = entries[-1].seq
         if any(entry.message.role != "tool" for entry in entries):
             self._begun = None
@@ -203,7 +204,7 @@ class SessionLog:
             closing.append(Message("assistant", left.text, reasoning=left.reasoning, is_interrupted=True))
         if left is not None and not closing:
             self._access.write("DELETE FROM partials WHERE session = ?", self._access.number)
-        return self.append(closing)
+        return self.append(closing, is_use=False)
 
     def _last_step(self) -> list[Message]:
         """The last assistant message and its results; empty if the log ends with another message."""
@@ -226,12 +227,13 @@ def _entries(first: int, bodies: Sequence[str], at: float) -> list[Entry]:
     return [Entry(first + place, message, at, message_tokens(message)) for place, message in enumerate(messages)]
 
 
-def appended(connection: Transaction, session: int, entries: Sequence[Entry]) -> None:
+def appended(connection: Transaction, session: int, entries: Sequence[Entry], *, is_use: bool = True) -> None:
     """Update the session for new messages: no partial answer, perhaps a title, and a new time of last use."""
     connection.execute("DELETE FROM partials WHERE session = ?", (session,))
     title = title_of([entry.message for entry in entries])
     connection.execute("UPDATE sessions SET title = ? WHERE number = ? AND title = ''", (title, session))
-    touch(connection, session, entries[-1].at)
+    if is_use:
+        touch(connection, session, entries[-1].at)
 
 
 def insert(database: SessionDatabase, connection: Transaction, session: int, copied: Sequence[Entry]) -> None:

@@ -172,10 +172,11 @@ class Session(SessionAccess):
         """Remember the model that the person chose, as it was typed; "" forgets it."""
         self._update("chosen_model", as_name(typed))
 
-    def become_chat(self) -> None:
-        """Mark the session as a chat, because a person continues it in one. A reader changes nothing."""
-        if not self.is_read_only and self.info.kind != "chat":
-            self._update("kind", "chat")
+    def begin_turn(self, model: str, kind: Kind) -> None:
+        """Note which model answers; a message that is sent in a chat makes the session one."""
+        self.set_model(model)
+        if kind == "chat" != self.info.kind:
+            self._update("kind", kind)
 
     def set_pinned(self, is_pinned: bool) -> None:
         """Protect the session from being archived by age or number, or stop protecting it."""

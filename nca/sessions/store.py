@@ -133,7 +133,7 @@ class Store:
         """Who began these sessions, and on which machine; empty if the store is a file."""
         return self._database.whose(ids)
 
-    def latest(self, directory: str | None = None, kind: Kind = "chat") -> SessionInfo | None:
+    def latest(self, directory: str | None = None, kind: Kind | None = "chat") -> SessionInfo | None:
         """The most recently used session with messages, in a directory or anywhere; of this kind before others."""
         somewhere = "" if directory is None else " AND directory = ?"
         row = self._database.row(

@@ -22,8 +22,8 @@ REWIND, REDO, BESIDE, UNDO = "rewind", "redo", "beside", "undo"
 PUTS_ASIDE = frozenset({REWIND, REDO, BESIDE, UNDO})
 """Triggers of views that are not compactions: the same conversation, or a part of it, with messages put aside."""
 
-PIN, UNPIN = "pin", "unpin"
-BY_HAND = frozenset({"clear", "expand", PIN, UNPIN, "collapse", "restore", "retry"})
+PIN, UNPIN, RESTORE = "pin", "unpin", "restore"
+BY_HAND = frozenset({"clear", "expand", PIN, UNPIN, "collapse", RESTORE, "retry"})
 """Stages of views that a person asked for, message by message. No compaction made them."""
 
 
@@ -134,10 +134,11 @@ def set_pins(connection: Transaction, session: int, pins: Sequence[int], *, is_p
     connection.executemany(add if is_pinned else take, [(session, seq) for seq in pins])
 
 
-def go_to(connection: Transaction, session: int, view: int) -> None:
-    """Put a view in force."""
+def go_to(connection: Transaction, session: int, view: int, *, is_use: bool = True) -> None:
+    """Put a view in force. `is_use`: the session is the one used last then."""
     connection.execute("UPDATE sessions SET head_view = ? WHERE number = ?", (view, session))
-    log.touch(connection, session, time.time())
+    if is_use:
+        log.touch(connection, session, time.time())
 
 
 def as_record(row: Row, *, undone: bool) -> CompactionRecord:

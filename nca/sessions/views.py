@@ -136,7 +136,7 @@ class SessionViews:
         at = record.at or time.time()
         view_rows.insert_record(connection, session, number, msgspec.structs.replace(record, at=at))
         view_rows.set_pins(connection, session, pins, is_pinned=UNPIN not in record.stages)
-        view_rows.go_to(connection, session, number)
+        view_rows.go_to(connection, session, number, is_use=view_rows.RESTORE not in record.stages)
         return msgspec.structs.replace(
             record, id=view_rows.record_id(number), at=at, view_before=parent, view_after=number, undone=False
         )

@@ -19,7 +19,12 @@ async def test_only_words_of_the_newest_turns_are_shown(tmp_path: Path) -> None:
         await conversation.send(f"Question {number}")
     whole, session = conversation.context.effective_history(), conversation.session.info.id
     await conversation.close()
+    other = room.open(["Yes."])
+    await other.send("Something else")
     again = room.open(["Yes."], facts=facts, session=session, settings={"session.restore": "text"})
+    latest = room.store.latest()
+    assert latest is not None
+    assert latest.id == other.session.info.id, "to look is no use of it"
     shown = again.context.effective_history()
     text = str(shown)
     assert all(f"Question {n}" in text and f"Answer {n}." in text for n in (3, 4, 5))

@@ -221,6 +221,31 @@ def test_continue_goes_on_with_the_chat_and_not_with_what_run_asked(
         assert {info.title: info.kind for info in store.list()} == {"the chat": "chat", "asked once": "run"}
 
 
+def test_only_a_message_in_the_chat_makes_a_run_a_chat(
+    provider: Provider, start: Callable[..., Tty], tmp_path: Path
+) -> None:
+    def ran(*words: str) -> str:
+        of_provider = {"OPENAI_API_BASE": provider.url, "OPENAI_API_KEY": "k"}
+        done = forked("run", *words, "-m", "openai/test-model", home=tmp_path, cwd=tmp_path / "project", **of_provider)
+        assert done.returncode == 0
+        return done.stderr
+
+    ran("the older task")
+    ran("the newer task")
+    assert leave(start("loop", "--resume", "the newer task")) == 0
+    assert "Continuing" not in ran("-c", "go on")
+    asked = [row["content"] for row in provider.requests[-1]["messages"] if row["role"] == "user"]
+    assert asked == ["the newer task", "go on"], "somebody only looked at it"
+    tty = start("loop", "--resume", "the newer task")
+    tty.line("a word of mine")
+    tty.sees("You said: a word of mine")
+    assert leave(tty) == 0
+    said = ran("-c", "go on with it")
+    assert "the last session of nca run here. A chat was used later: “the newer task” (--session " in said
+    asked = [row["content"] for row in provider.requests[-1]["messages"] if row["role"] == "user"]
+    assert asked == ["the older task", "go on with it"]
+
+
 def test_flags_reach_the_engine(start: Callable[..., Tty]) -> None:
     tty = start("loop", "--compact-threshold", "50%", "--disable-compaction", "--max-output-tokens", "1000")
     tty.line("/config context.compact_threshold")

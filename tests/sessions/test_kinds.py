@@ -53,11 +53,10 @@ def test_the_last_chat_comes_before_a_later_run(store: Store) -> None:
 
 def test_a_run_that_a_person_goes_on_with_is_a_chat(store: Store) -> None:
     run = made(store, "asked once", kind="run")
-    with store.open_session(run, read_only=True) as session:
-        session.become_chat()
-    assert store.find(run).kind == "run"
     with store.open_session(run) as session:
-        session.become_chat()
+        session.begin_turn("m", "run")
+        assert store.find(run).kind == "run"
+        session.begin_turn("m", "chat")
     assert store.find(run).kind == "chat"
 
 

@@ -140,7 +140,10 @@ def test_reopening_keeps_the_partial_as_an_interrupted_answer(store: Store, sess
     session.log.append(said("question"))
     session.log.save_partial("half an ans", "thinking")
     session.close()
+    with store.create(directory="/here", model="m") as later:
+        later.log.append(said("later"))
     with store.open_session(session.info.id) as again:
+        assert [info.id for info in store.list()] == [later.info.id, session.info.id], "it was not used"
         message = Message("assistant", "half an ans", reasoning="thinking", is_interrupted=True)
         assert [entry.message for entry in again.recovered] == [message]
         assert again.log.entries()[-1].message == message
