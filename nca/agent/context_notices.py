@@ -22,7 +22,7 @@ from nca.context.record.said import Said
 from nca.context.record.script import words_in
 from nca.context.rules.untouchable import is_in_work
 from nca.context.todo import steps_of
-from nca.context.view import Stub, without_ranges
+from nca.context.view import Stub, is_shown, without_ranges
 from nca.errors import ContextDoesNotFit, StoreError
 from nca.events import ContextWarning
 from nca.humanize import one_line
@@ -137,7 +137,7 @@ def unanswered(window: Window) -> Words:
     """The person's newest message as they wrote it, if it has no answer and sending it again continues it; or ()."""
     exchange, history = last_exchange(window), window.history
     seq = history.newest_user or 0
-    is_waiting = bool(exchange.asked) and not exchange.answer.strip() and seq >= history.view.tail
+    is_waiting = bool(exchange.asked) and not exchange.answer.strip() and is_shown(history.view, seq)
     return history.message(seq).said if seq and is_waiting else ()
 
 

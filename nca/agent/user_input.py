@@ -20,6 +20,7 @@ from nca.context.fit import too_large
 from nca.context.plan import is_answered
 from nca.context.reminders import Reminders, shown_injections, with_reminders
 from nca.context.tokens import message_tokens
+from nca.context.view import is_in, is_shown
 from nca.errors import StoreError, UsageError
 from nca.events import Listener, MessageTaken, Notice
 from nca.file_history.history import FileHistory
@@ -190,13 +191,15 @@ class UserInput:
 
     def _is_tried_again(self, said: Words) -> bool:
         history = self.window.history
-        first = history.newest_user or 0
-        is_ended = is_answered(history) and not history.entries[-1].message.is_interrupted
-        return not is_ended and first >= history.view.tail and merged(history.message(first).said) == merged(said)
+        first = history.newest_user
+        if not first or (is_answered(history) and not next(history.backwards()).message.is_interrupted):
+            return False
+        return is_shown(history.view, first) and merged(history.message(first).said) == merged(said)
 
     def _steps(self, first: int) -> list[Message]:
         """What followed a message, without an answer that broke off."""
-        since = [entry.message for entry in self.window.history.entries[first:]]
+        history = self.window.history
+        since = [one.message for one in history.entries[first:] if not is_in(one.seq, history.view.aside)]
         return since[:-1] if since and since[-1].is_interrupted else since
 
     async def admit(self, text: str) -> None:
@@ -223,7 +226,8 @@ class UserInput:
         message = self._with_files(said, [*named, *((self.directory / path).resolve() for path in attachments)])
         history = self.window.history
         # A message that the view no longer shows (after a clear) is not waiting for an answer.
-        last = history.entries[-1] if history.head >= history.view.tail else None
+        last = next(history.backwards(), None)
+        last = last if last is not None and is_shown(history.view, last.seq) else None
         is_waiting = last is not None and last.message.role == "user" and merged(last.message.said) == merged(said)
         if is_waiting and is_alone:
             return
@@ -248,8 +252,8 @@ class UserInput:
         steps = self._steps(first)
         if not steps or steps[-1].role != "tool":
             return False
-        if first + len(steps) < history.head:
-            window.put_aside(history.head)
+        if (broken := next(history.backwards())).message.is_interrupted:
+            window.put_aside(broken.seq)
         return True
 
     async def goes_on(self, answer: str) -> bool:

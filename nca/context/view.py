@@ -181,13 +181,31 @@ def is_in(seq: int, ranges: Iterable[Range]) -> bool:
 
 
 def put_aside(view: View, ranges: Iterable[Range]) -> View:
-    """The view with these messages of its tail aside; those of the tail before and between them are shown as ever."""
+    """The view with these messages aside: no item is about one of them, and all others are shown as ever.
+
+    No text can be taken out of a summary: one that tells of such a message gives way to the others that it stands for.
+    """
     aside = merge_ranges([*view.aside, *ranges])
     if aside == view.aside:
         return view
     end = max(view.tail - 1, aside[-1][1])
-    shown = without_ranges([(view.tail, end)], aside) if end >= view.tail else ()
-    return View((*view.items, *(Verbatim(*run) for run in shown)), end + 1, aside)
+    items = (*view.items, Verbatim(view.tail, end)) if end >= view.tail else view.items
+    left = [part for item in items for part in _without(item, aside)]
+    return View(tuple(sorted(left, key=lambda part: ranges_of(part)[0])), end + 1, aside)
+
+
+def _without(item: Item, gone: tuple[Range, ...]) -> Iterable[Item]:
+    left = without_ranges(ranges_of(item), gone)
+    if left == merge_ranges(ranges_of(item)):
+        return (item,)
+    if isinstance(item, Marker) and left:
+        return (msgspec.structs.replace(item, ranges=left),)
+    return (Verbatim(*run) for run in left)
+
+
+def is_shown(view: View, seq: int) -> bool:
+    """Whether the model sees a message, whole or as a stub."""
+    return not is_in(seq, view.aside) and hidden_by(view, seq) is None
 
 
 def hidden_by(view: View, seq: int) -> Summary | Marker | None:

@@ -20,6 +20,7 @@ from nca.agent.approvals import Person
 from nca.agent.conversation import Conversation
 from nca.agent.mentions import Beside
 from nca.config.loaded import defaults
+from nca.context.view import Stub
 from nca.errors import ConfigError, ContextDoesNotFit, OnlyReasoned, ProviderError, ProviderFailure, UsageError
 from nca.events import (
     ContextCompaction,
@@ -39,7 +40,7 @@ from nca.models.client import ModelRequest, Reply
 from nca.sessions.store import Store
 from nca.sessions.usage import Learned
 from nca.testing.scripted import ScriptedModel, ScriptedReply
-from nca.words import words
+from nca.words import text_of, words
 
 SMALL = ModelFacts(name="scripted/small", provider="scripted", window_tokens=4_000)
 MIDDLE = ModelFacts(name="scripted/middle", provider="scripted", window_tokens=6_000)
@@ -398,6 +399,60 @@ async def test_a_message_that_was_taken_back_is_sent_by_no_later_chat(room: Room
     assert [record.trigger for record in conversation.session.views.records()] == ["beside"]
     # It is in the log, and can be gone back to.
     assert {point.text for point in conversation.rewinds.points() if point.is_left} == {"delete all the tests"}
+
+
+@pytest.mark.parametrize("second", ["one", "other"])
+async def test_a_message_larger_than_the_window_leaves_as_any_other(room: Room, second: str) -> None:
+    """It stood cut in the view, went to the model with the next message, and its second try came beside it."""
+    long = "".join(f"line {number} of the wrong clipboard\n" for number in range(1_500))
+    conversation = room.open(["Hi.", ProviderError("down"), "Fine."], facts=MIDDLE, person=Person())
+    await conversation.send("hello")
+    assert (await conversation.send(long)).reason == "failed"
+    assert any(isinstance(item, Stub) for item in conversation.context.view.items)
+    conversation.take_back()
+    text = long if second == "one" else "what is 2+2"
+    assert (await conversation.send(text)).text == "Fine."
+    assert [sent[:9] for sent in sent_by(conversation)[1:]] == ["hello", "Hi.", text[:9]]
+    while conversation.context.undo() is not None:
+        sent = [str(row["content"]) for row in conversation.context.next_request().messages]
+        assert sum(one.startswith("line 0") for one in sent) == (second == "one")
+
+
+async def test_a_message_larger_than_the_window_waits_once_for_its_answer(room: Room) -> None:
+    """In the next chat it was no message that waits, and sent again it was there twice."""
+    long = "".join(f"line {number} of the log\n" for number in range(1_500))
+    conversation = room.open([ProviderError("down")], facts=MIDDLE, person=Person())
+    await conversation.send(long)
+    session = conversation.session.info.id
+    await conversation.close()
+    conversation = room.open(["Fine."], facts=MIDDLE, session=session, person=Person())
+    assert text_of(waits := conversation.context.unanswered()) == long
+    assert (await conversation.send(waits)).text == "Fine."
+    assert [entry.message.role for entry in conversation.context.entries] == ["user", "assistant"]
+
+
+async def test_a_question_beside_the_turn_holds_no_message_back(room: Room) -> None:
+    """The message stayed, was in the prompt again, and was sent twice."""
+
+    def beside_or_down(request: ModelRequest) -> str:
+        if "Which colour?" in str(request.messages[-1]["content"]):
+            return "Blue."
+        raise ProviderError("down")
+
+    conversation = room.open([beside_or_down, beside_or_down, "Fine."])
+    asked: list[asyncio.Task[str]] = []
+
+    def hear(event: Event) -> None:
+        if isinstance(event, ErrorRaised):
+            asked.append(asyncio.ensure_future(conversation.beside.ask_meanwhile("Which colour?", lambda: None)))
+
+    conversation.subscribe(hear)
+    await conversation.send("Hello")
+    await asked[0]
+    conversation.beside.settle()
+    conversation.take_back()
+    assert (await conversation.send("Hello")).text == "Fine."
+    assert sent_by(conversation)[1:] == ["Hello"]
 
 
 @pytest.mark.parametrize("second", ["Why?", "Why not?"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 import msgspec
@@ -12,13 +13,16 @@ from hypothesis import strategies as st
 from nca.context.view import (
     Item,
     Marker,
+    Range,
     Stub,
     Summary,
     Verbatim,
     View,
     check_partition,
     hidden_by,
+    is_shown,
     merge_ranges,
+    put_aside,
     ranges_of,
     seqs,
     without_ranges,
@@ -100,3 +104,47 @@ def test_the_tail_is_not_hidden() -> None:
 
 def test_a_view_goes_through_json_and_comes_back() -> None:
     assert msgspec.json.decode(msgspec.json.encode(VIEW), type=View) == VIEW
+
+
+PLACES = st.lists(st.sampled_from(["shown", "stub", "aside", "summary a", "summary b", "marker"]), max_size=12)
+"""Where each message below the tail of a view is."""
+
+
+def runs_of(found: Iterable[int]) -> tuple[Range, ...]:
+    return merge_ranges((seq, seq) for seq in found)
+
+
+def view_of(places: Sequence[str]) -> View:
+    """The view that has its messages in these places."""
+    at = {place: [seq for seq, one in enumerate(places, 1) if one == place] for place in places}
+    runs = {place: runs_of(found) for place, found in at.items()}
+    items: list[Item] = [Verbatim(*run) for run in runs.pop("shown", ())]
+    items += [Stub(seq, f"cut {seq}", "truncate") for seq in at.get("stub", ())]
+    aside = runs.pop("aside", ())
+    runs.pop("stub", None)
+    items += [(Marker if place == "marker" else Summary)(place, run, place) for place, run in runs.items()]
+    view = View(tuple(sorted(items, key=lambda item: ranges_of(item)[0])), len(places) + 1, aside)
+    check_partition(view)
+    return view
+
+
+@given(PLACES, st.integers(0, 3), st.sets(st.integers(1, 15), min_size=1))
+def test_no_item_is_about_a_message_that_is_put_aside(places: list[str], later: int, wanted: set[int]) -> None:
+    """Only those of the tail could leave: one that was cut stayed, and the request had it."""
+    head = len(places) + later
+    view, gone = view_of(places), {seq for seq in wanted if seq <= head}
+    after = put_aside(view, [(seq, seq) for seq in gone])
+    check_partition(after)
+    told = {seq: item for item in after.items for seq in seqs(ranges_of(item))}
+    assert not gone & told.keys()
+    assert {*seqs(after.aside)} == gone | {*seqs(view.aside)}
+    for item in (*view.items, Verbatim(len(places) + 1, head)):
+        staying = {*seqs(ranges_of(item))} - gone
+        if isinstance(item, Stub) or (isinstance(item, Summary) and not gone & {*seqs(ranges_of(item))}):
+            assert all(told[seq] is item for seq in staying)
+        elif isinstance(item, Marker):
+            assert {hidden_by(after, seq) for seq in staying} <= {Marker("marker", runs_of(staying), "marker")}
+        else:
+            assert all(is_shown(after, seq) and not isinstance(told.get(seq), Stub) for seq in staying)
+    placed = [ranges_of(item)[0] for item in after.items]
+    assert placed == sorted(placed)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from nca.context.view import Marker, Stub, Summary, Verbatim, View
+from nca.context.view import Marker, Stub, Summary, Verbatim, View, put_aside, ranges_of, seqs
 from nca.errors import StoreError
 from nca.sessions import CompactionRecord, Session, Store
-from nca.sessions.view_rows import UNPIN
+from nca.sessions.view_rows import BESIDE, UNPIN
+from tests.context.test_view import PLACES, view_of
 from tests.sessions.samples import MANUAL, RICH_VIEW, SUMMARY, change_pins, hiding, said
 
 
@@ -193,3 +196,22 @@ def test_sessions_do_not_see_each_other(store: Store, talk: Session) -> None:
         assert len(talk.log.entries()) == 10
         talk.views.undo()
         assert other.views.current_id > 0
+
+
+@given(st.lists(PLACES.map(lambda places: [place for place in places if place != "aside"]), max_size=3), st.data())
+def test_what_was_put_aside_is_in_no_view_that_undo_or_redo_leads_to(
+    made: list[list[str]], data: st.DataObject
+) -> None:
+    """A message that the newest view shows; an earlier one may have it cut, or behind a summary."""
+    with Store.open(None) as store, store.create(directory="/work", model="m") as talk:
+        talk.log.append(said(*(f"message {number}" for number in range(1, 13))))
+        for places in made:
+            talk.views.commit(view_of(places), MANUAL)
+        gone = (data.draw(st.integers(1, 12)), 12)
+        talk.views.commit(put_aside(talk.views.current(), [gone]), CompactionRecord(trigger=BESIDE, stages=(BESIDE,)))
+        steps = data.draw(st.lists(st.sampled_from([talk.views.undo, talk.views.redo]), max_size=8))
+        for step in (*steps, *[talk.views.undo] * len(made)):
+            step()
+            view = talk.views.current()
+            assert gone in view.aside
+            assert not {*seqs([gone])} & {seq for item in view.items for seq in seqs(ranges_of(item))}
