@@ -19,8 +19,11 @@ from nca.shapes import shaped
 from nca.wire import checked_text, is_note, plain_json, refusal_part, text_part
 
 ROLES = ("system", "developer", "user", "assistant")
-CALLS = ("function_call", "custom_tool_call")
-OUTPUTS = ("function_call_output", "custom_tool_call_output")
+_FUNCTION, _CUSTOM, _SHELL, _PATCH = "function_call", "custom_tool_call", "shell_call", "apply_patch_call"
+_GIVEN = {_FUNCTION: "arguments", _CUSTOM: "input", _SHELL: "action", _PATCH: "operation"}
+"""The types of calls, each with its key for what the tool gets: text and a name beside it, or an object."""
+CALLS = tuple(_GIVEN)
+OUTPUTS = tuple(f"{kind}_output" for kind in CALLS)
 ON_THE_SERVER = (
     "web_search_call",
     "file_search_call",
@@ -66,18 +69,26 @@ class ResponsesItems(shaped.ShapedMessages):
 
     def write(self, messages: Sequence[Message], known: Sequence[Message]) -> shaped.Written:
         origins, rows, places = shaped.Origins(known), shaped.Rows(), list[int]()
+        kinds = {one["call_id"]: one["type"] for items in self._origins for one in items if one.get("type") in CALLS}
+        made_anew = set[str]()
         for message in messages:
             place = origins.find(message)
             if place == 0 and self._has_instructions:
                 places.append(-1)
                 continue
             places.append(len(rows))
-            if place is None:
-                rows += _new_items(message)
+            if place is None or message.tool_call_id in made_anew:
+                new = _new_items(message, kinds)
             elif message is known[place]:
-                rows += self._origins[place]
+                new = self._origins[place]
             else:
-                rows += _changed_items(self._origins[place], known[place], message)
+                new = _changed_items(self._origins[place], known[place], message)
+            for one in new:
+                if one.get("type") == _FUNCTION and kinds.get(one["call_id"]) != _FUNCTION:
+                    # Its output must be of the same kind.
+                    made_anew.add(one["call_id"])
+                    kinds[one["call_id"]] = _FUNCTION
+            rows += new
         return shaped.Written(rows, places)
 
     def request(self, rows: shaped.Rows) -> dict[str, Any] | None:
@@ -135,7 +146,11 @@ def _said(item: Mapping[str, Any], kind: str, role: str, place: str, names: Mapp
         content = parts[0].text if isinstance(item.get("content"), str) and isinstance(parts[0], TextPart) else parts
         return Message("user" if role == "user" else "system", content, extra=extra)
     answered = clean_text(shaped.named(item.get("call_id"), "call_id", place))
-    content = shaped.result_content(_parts(item.get("output", ""), place))
+    output = item.get("output", "")
+    if kind == f"{_PATCH}_output":
+        output = output or str(item.get("status") or "")
+    parts = _printed(output, place) if kind == f"{_SHELL}_output" else _parts(output, place)
+    content = shaped.result_content(parts)
     return Message("tool", content, tool_call_id=answered, name=names.get(answered, ""))
 
 
@@ -159,13 +174,24 @@ def _answer(items: Sequence[tuple[int, dict[str, Any]]]) -> Message:
 
 
 def _call(item: Mapping[str, Any], kind: str, place: str) -> ToolCall:
-    call_id, name = shaped.named(item.get("call_id"), "call_id", place), shaped.named(item.get("name"), "name", place)
-    key = "arguments" if kind == "function_call" else "input"
+    call_id, key, is_named = shaped.named(item.get("call_id"), "call_id", place), _GIVEN[kind], kind in CALLS[:2]
+    name = shaped.named(item.get("name"), "name", place) if is_named else kind.removesuffix("_call")
     given = item.get(key)
-    if not isinstance(given, str):
-        raise InvalidMessages(f"{place}: {key} is {kind_name(given)}; valid: text.")
-    arguments = given if kind == "function_call" else shaped.json_text({"input": given})
+    if not isinstance(given, str if is_named else dict):
+        raise InvalidMessages(f"{place}: {key} is {kind_name(given)}; valid: {'text' if is_named else 'an object'}.")
+    arguments = str(given) if kind == _FUNCTION else shaped.json_text({key: given} if kind == _CUSTOM else given)
     return ToolCall(clean_text(call_id), clean_text(name), clean_text(arguments))
+
+
+def _printed(pieces: Any, place: str) -> tuple[Part, ...]:
+    """What commands printed, each with its end if that was not a good one."""
+    texts = []
+    for number, piece in enumerate(shaped.objects(pieces, f"{place}, output"), 1):
+        texts += [checked_text(piece.get(key), f"{place}, output {number}, {key}") for key in ("stdout", "stderr")]
+        outcome = piece.get("outcome")
+        if isinstance(outcome, dict) and outcome.get("exit_code") != 0:
+            texts.append(f"[{outcome.get('type')} {outcome.get('exit_code', '')}".rstrip() + "]")
+    return (TextPart(clean_text("\n".join(filter(None, texts)))),)
 
 
 def _parts(content: Any, place: str) -> tuple[Part, ...]:
@@ -193,18 +219,27 @@ def _part(part: Mapping[str, Any], place: str) -> Part:
     raise shaped.refused_type(place, kind, PART_TYPES)
 
 
-def _new_items(message: Message) -> list[dict[str, Any]]:
-    """The items of a message that replaces others, or that was changed beyond recognition."""
+def _new_items(message: Message, kinds: Mapping[str, str] = {}) -> list[dict[str, Any]]:
+    """The items of a message that replaces others, or that was changed beyond recognition. `kinds`: of calls, by id."""
     if message.role == "tool":
-        output = shaped.content_rows(message.content, "input_text")
-        return [{"type": "function_call_output", "call_id": message.tool_call_id, "output": output}]
+        kind = kinds.get(message.tool_call_id, _FUNCTION)
+        item = {"type": f"{kind}_output", "call_id": message.tool_call_id}
+        return [_with_output(item | {"status": "failed"} if kind == _PATCH else item, message)]
     role = str(message.extra.get("role", message.role))
     content = shaped.content_rows(message.content, "output_text" if role == "assistant" else "input_text")
     items: list[dict[str, Any]] = [{"type": "message", "role": role, "content": content}] if content else []
     return items + [
-        {"type": "function_call", "call_id": call.id, "name": call.name, "arguments": call.arguments}
+        {"type": _FUNCTION, "call_id": call.id, "name": call.name, "arguments": call.arguments}
         for call in message.tool_calls
     ]
+
+
+def _with_output(item: dict[str, Any], message: Message) -> dict[str, Any]:
+    if item["type"] != f"{_SHELL}_output":
+        return {**item, "output": shaped.content_rows(message.content, "input_text")}
+    ends = [piece["outcome"] for piece in item.get("output", ()) if "outcome" in piece]
+    end = ends[-1] if ends else {"type": "exit", "exit_code": 1}
+    return {**item, "output": [{"stdout": message.text, "stderr": "", "outcome": end}]}
 
 
 def _changed_items(items: list[dict[str, Any]], before: Message, after: Message) -> list[dict[str, Any]]:
@@ -212,7 +247,7 @@ def _changed_items(items: list[dict[str, Any]], before: Message, after: Message)
     if after.role == "tool":
         if after.content == before.content:
             return items
-        return [{**items[0], "output": shaped.content_rows(after.content, "input_text")}]
+        return [_with_output(items[0], after)]
     if [call.id for call in before.tool_calls] != [call.id for call in after.tool_calls]:
         return _new_items(after)
     changed = shaped.changed_calls(before, after)
@@ -228,7 +263,10 @@ def _changed_call(item: dict[str, Any], changed: Mapping[str, ToolCall]) -> dict
     call = changed.get(item["call_id"])
     if call is None:
         return item
-    if item["type"] == "function_call":
+    if item["type"] == _FUNCTION:
         return {**item, "name": call.name, "arguments": call.arguments}
-    given = shaped.arguments_of(call).get("input")
-    return {**item, "name": call.name, "input": given if isinstance(given, str) else call.arguments}
+    given = shaped.arguments_of(call)
+    if item["type"] != _CUSTOM:
+        return {**item, _GIVEN[item["type"]]: given}
+    text = given.get("input")
+    return {**item, "name": call.name, "input": text if isinstance(text, str) else call.arguments}

@@ -40,6 +40,69 @@ RESPONSES: list[Row] = [
 ]
 
 
+SHELL: Row = {"type": "shell_call", "call_id": "c1", "action": {"commands": ["ls", "make"]}, "status": "completed"}
+ENDED: Row = {"type": "exit", "exit_code": 2}
+PRINTED: list[Row] = [
+    {"stdout": "a.py\n", "stderr": "", "outcome": {"type": "exit", "exit_code": 0}},
+    {"stdout": "", "stderr": "no rule", "outcome": ENDED},
+]
+PATCH: Row = {
+    "type": "apply_patch_call",
+    "call_id": "c2",
+    "operation": {"type": "update_file", "path": "a.py", "diff": "-x\n+y"},
+    "status": "completed",
+}
+TOOLS: list[Row] = [
+    {"role": "user", "content": "Go."},
+    *(REASONING, SHELL, PATCH),
+    {"type": "shell_call_output", "call_id": "c1", "output": PRINTED, "max_output_length": 9},
+    {"type": "apply_patch_call_output", "call_id": "c2", "status": "failed", "output": None},
+]
+
+
+def test_calls_of_the_providers_own_tools_are_calls() -> None:
+    shaped = ResponsesItems(TOOLS)
+    known = shaped.messages
+    assert shaped.write(known, known).rows == TOOLS
+    assert [(call.name, call.arguments) for call in known[1].tool_calls] == [
+        ("shell", '{"commands":["ls","make"]}'),
+        ("apply_patch", '{"type":"update_file","path":"a.py","diff":"-x\\n+y"}'),
+    ]
+    assert [message.text for message in known[2:]] == ["a.py\n\nno rule\n[exit 2]", "failed"]
+    answer = with_arguments(known[1], '{"commands":["ls"]}')
+    less = [changed(message, content="Less.") for message in known[2:]]
+    assert shaped.write([known[0], answer, *less], known).rows == [
+        *TOOLS[:2],
+        {**SHELL, "action": {"commands": ["ls"]}},
+        PATCH,
+        {**TOOLS[4], "output": [{"stdout": "Less.", "stderr": "", "outcome": ENDED}]},
+        {**TOOLS[5], "output": "Less."},
+    ]
+
+
+def test_an_output_is_of_the_kind_of_its_call() -> None:
+    for items in (TOOLS, RESPONSES):
+        results = items[-2:]
+        missing = nca.repair_tool_pairs(items[:-2]).messages[-2:]
+        assert [(one["type"], one["call_id"]) for one in missing] == [(one["type"], one["call_id"]) for one in results]
+        calls_gone = nca.repair_tool_pairs([items[0], *results]).messages
+        assert [one["type"] for one in calls_gone if "call_id" in one] == ["function_call", "function_call_output"] * 2
+
+
+@pytest.mark.parametrize(
+    ("item", "says"),
+    [
+        ({**SHELL, "action": "ls"}, "item 1: action is text; valid: an object"),
+        ({**TOOLS[4], "output": "x"}, "item 1, output: expected a list, found text"),
+        ({**TOOLS[4], "output": [{"stdout": 1, "stderr": ""}]}, "item 1, output 1, stdout is a number; valid: text"),
+    ],
+)
+def test_a_call_of_the_providers_own_tools_that_is_not_understood_is_refused_by_name(item: Row, says: str) -> None:
+    with pytest.raises(nca.InvalidMessages) as refused:
+        ResponsesItems([item])
+    assert says in refused.value.message
+
+
 def changed(message: Message, **fields: Any) -> Message:
     return msgspec.structs.replace(message, **fields)
 
