@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any, TypeVar
 
 import pytest
 
+import nca
 from nca.errors import StoreUnreachable
 from nca.sessions import Session, Store
+from nca.testing.scripted import ScriptedModel
 from tests.postgres import Cluster
 from tests.sessions.postgres.relay import Link, Relay
 from tests.sessions.postgres.test_connection_lost import texts
 from tests.sessions.postgres.test_spool import impatient, spools
 from tests.sessions.store_suite import made, said
+
+T = TypeVar("T")
 
 
 @pytest.fixture
@@ -99,6 +106,40 @@ def test_a_single_connection_that_is_lost_is_made_again(
     session.log.append(said("three"))
     assert texts(session) == ["one", "two", "three"]
     assert (spools(path), told) == ([], [])
+
+
+async def test_a_loop_of_its_own_lets_the_others_go_on(url: str, path: Path, relay: Relay, tmp_path: Path) -> None:
+    """As docs/servers.md says: the program hears of the outage, and ends it, while the conversation waits."""
+    told, is_lost, loop = list[str](), asyncio.Event(), asyncio.get_running_loop()
+
+    def tell(line: str) -> None:
+        told.append(line)
+        loop.call_soon_threadsafe(is_lost.set)
+
+    own = asyncio.new_event_loop()
+    thread = threading.Thread(target=own.run_forever, daemon=True)
+    thread.start()
+
+    async def there(work: Coroutine[Any, Any, T]) -> T:
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, own))
+
+    loaded = nca.load_settings(project=tmp_path, env={"NCA_HOME": str(tmp_path)})
+    store = Store.open(path, url=relay.through(url), tell=tell)
+    model = ScriptedModel(["Hello."])
+    talk = nca.Conversation.open(loaded, store=store, model=model, directory=tmp_path)
+    relay.stop()
+    sending = asyncio.ensure_future(there(talk.send("Hello?")))
+    await is_lost.wait()
+    assert not sending.done()
+    assert len(told) == 1
+    relay.go_on()
+    assert (await sending).text == "Hello."
+    assert [line.split(" ")[0] for line in told] == ["The", "Connected"]
+    await there(talk.close())
+    store.close()
+    own.call_soon_threadsafe(own.stop)
+    thread.join()
+    own.close()
 
 
 def test_what_is_lost_on_each_new_connection_is_kept(session: Session, relay: Relay, path: Path) -> None:
