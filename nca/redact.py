@@ -1,4 +1,4 @@
-"""Redact API keys and passwords in text: in what files and tools bring into a request, and in exports.
+"""Redact API keys and passwords in text: in what a person did not type of a request, and in exports.
 
 Three kinds of text are replaced:
 
@@ -19,6 +19,7 @@ from typing import Any
 from urllib.parse import quote
 
 from nca.humanize import clean_text
+from nca.words import Words, merged
 
 FEWEST_CHARS = 8
 """Shorter values are not real keys, and would match ordinary words."""
@@ -125,6 +126,13 @@ class Redactor:
         if not any(word in lowered for word in _ASSIGNED_WORDS):
             return text
         return _ASSIGNED.sub(_assigned, _AWS_SECRET.sub(rf"\1{REDACTED}", text))
+
+    def said(self, said: Words) -> Words:
+        """The words without keys in what nobody typed. Of an unknown source, they may be typed."""
+        whole = merged(said) or said
+        return tuple(
+            one if one.source in ("typed", "foreign") else one._replace(text=self.text(one.text)) for one in whole
+        )
 
     def value(self, value: Any) -> Any:
         """A copy of a JSON value with every string redacted; object keys stay."""

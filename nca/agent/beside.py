@@ -17,6 +17,8 @@ from nca.errors import NcaError, UsageError
 from nca.humanize import one_line
 from nca.messages import Message, clean_text
 from nca.models.model import Delta, KeepsPrefix, ModelRequest, server_of
+from nca.wire import read_words
+from nca.words import Words, text_of
 
 NAME = "btw"
 """The participant's name on the messages of such a question, in the log and in exports."""
@@ -29,6 +31,7 @@ class SideQuestions:
 
     def __init__(self, parts: Parts) -> None:
         self._window, self._models, self._spending, self._emit = parts.window, parts.models, parts.spending, parts.emit
+        self._redactor = parts.redactor
         self._waiting: list[tuple[list[Message], Callable[[], None]]] = []
         """What the log is to take, with whom to tell."""
         self._asking: dict[asyncio.Task[object], str] = {}
@@ -38,7 +41,7 @@ class SideQuestions:
         """Whether to ask while nca works. A model that keeps its evaluated prompt answers one request at a time."""
         return not self._window.session.is_read_only and not isinstance(self._models.active, KeepsPrefix)
 
-    async def ask(self, question: str) -> str:
+    async def ask(self, question: str | Words) -> str:
         """The answer; its text goes to the listeners as it comes. Raises UsageError, CostLimitReached, ProviderError.
 
         The tools go along, because what a provider has cached begins with them. None of them runs.
@@ -50,7 +53,7 @@ class SideQuestions:
         self._emit(events.RequestStarted(1, name, measured.used_tokens, measured.budget.budget_tokens, server))
         return await self._answer(request, self._window.append_beside, lambda text: self._emit(events.TextDelta(text)))
 
-    async def ask_meanwhile(self, question: str, logged: Callable[[], None]) -> str:
+    async def ask_meanwhile(self, question: str | Words, logged: Callable[[], None]) -> str:
         """As `ask`, while nca works: no listener hears the text. `logged` is called once the log has it (`settle`)."""
         asked, request = self._checked(question)
         pair, task = [asked], asyncio.current_task()
@@ -105,14 +108,14 @@ class SideQuestions:
         await asyncio.gather(*asking, return_exceptions=True)
         self.settle()
 
-    def _checked(self, question: str) -> tuple[Message, ModelRequest]:
+    def _checked(self, question: str | Words) -> tuple[Message, ModelRequest]:
         """The question, and the request with it. Raises what keeps it from being asked."""
-        window = self._window
-        if not question.strip():
+        window, text = self._window, text_of(self._redactor.said(read_words(question, "typed")))
+        if not text.strip():
             raise UsageError("There is no question.", advice="Valid: /btw QUESTION.")
         window.session.refuse_reader()
         self._spending.check()
-        asked = Message("user", clean_text(question), name=NAME)
+        asked = Message("user", clean_text(text), name=NAME)
         sent = Message("user", f"{INSTRUCTION}\n\n{asked.text}")
         measured = window.measure()
         needed = measured.used_tokens + window.meter.scaled(window.history.message_tokens(sent))

@@ -215,6 +215,7 @@ class Conversation:
     async def _turn(
         self, said: Words, attachments: Sequence[PathLike], beside: Sequence[mentions.Beside]
     ) -> tuple[TurnFinished, asyncio.CancelledError | None]:
+        said = self.user_input.without_keys(said)
         text, cancelled, paths = text_of(said), None, read_paths(attachments, "attachments")
         mentions.check_beside(beside)
         self.approvals.unanswered.clear()

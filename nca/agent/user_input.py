@@ -64,7 +64,7 @@ class TaskInput:
 class UserInput:
     """Appends messages; each is durable when the call returns.
 
-    The person's own words stay as they are. Keys are redacted in the files that come along.
+    What the person typed stays as it is. Keys are redacted in everything else.
     """
 
     window: Window
@@ -189,8 +189,15 @@ class UserInput:
             window.put_aside(first)
             self.go_along_again(history.message(first))
 
+    def without_keys(self, said: Words) -> Words:
+        """The words as they enter. A line says if keys were left out of them."""
+        clean = self.redactor.said(said)
+        if text_of(clean) != text_of(said):
+            self.emit(Notice("What looks like a key in text that you did not type is sent as [redacted]."))
+        return clean
+
     def _is_tried_again(self, said: Words) -> bool:
-        history = self.window.history
+        history, said = self.window.history, self.redactor.said(said)
         first = history.newest_user
         if not first or (is_answered(history) and not next(history.backwards()).message.is_interrupted):
             return False
@@ -297,7 +304,7 @@ class UserInput:
         for one in self.person.typed_ahead():
             if text_of(one).strip():
                 queued = (*queued, *words("\n\n"), *one) if queued else one
-        return queued
+        return self.without_keys(queued)
 
     def _with_files(self, said: Words, paths: Sequence[Path]) -> Message:
         room = self.window.budget.budget_tokens, self.window.used_beside_more()

@@ -19,7 +19,7 @@ from nca.terminal.reader import Chat
 from nca.terminal.render.draw import Draw
 from nca.terminal.render.event_lines import error_line
 from nca.terminal.render.screen import KeptScreen
-from nca.words import Words, source_at, stripped, text_of
+from nca.words import Words, part_of, source_at, stripped, text_of
 
 if TYPE_CHECKING:
     from nca.agent.beside import SideQuestions
@@ -50,7 +50,7 @@ class Meanwhile:
             return False
         if command.name == NAME and beside.can_ask_meanwhile:
             self._hint("Asked. The answer comes between two parts of the turn.")
-            work = self._ask(beside, argument, logged)
+            work = self._ask(beside, stripped(part_of(said, len(f"/{name}"))), logged)
         elif self._chat.is_answering and command.only_shows(argument):
             work = self._show(said, logged)
         else:
@@ -61,7 +61,7 @@ class Meanwhile:
         task.add_done_callback(self._running.discard)
         return True
 
-    async def _ask(self, beside: SideQuestions, question: str, logged: Callable[[], None]) -> None:
+    async def _ask(self, beside: SideQuestions, question: Words, logged: Callable[[], None]) -> None:
         from nca.agent.context_notices import Exchange
 
         draw = self._draw
@@ -69,10 +69,10 @@ class Meanwhile:
             answer = await beside.ask_meanwhile(question, logged)
         except NcaError as error:
             shown = error_line(error)
-            draw.between(lambda: draw.exchange(Exchange(f"/btw {question}", "", 0)))
+            draw.between(lambda: draw.exchange(Exchange(f"/btw {text_of(question)}", "", 0)))
             draw.between(lambda: draw.error(*shown))
         else:
-            draw.between(lambda: draw.exchange(Exchange(f"/btw {question}", answer, 0), sys.maxsize))
+            draw.between(lambda: draw.exchange(Exchange(f"/btw {text_of(question)}", answer, 0), sys.maxsize))
         draw.between(lambda: self._hint(""))  # it said that the answer comes
 
     async def _show(self, line: Words, logged: Callable[[], None]) -> None:

@@ -6,6 +6,7 @@ import base64
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import get_args
 from urllib.parse import quote
 
 import msgspec
@@ -13,11 +14,13 @@ import pytest
 
 from nca.agent.conversation import Conversation
 from nca.config.loaded import defaults
+from nca.errors import ProviderError
 from nca.events import Event, ToolFinished
 from nca.messages import Message, ToolCall
 from nca.models.catalog import ModelFacts
 from nca.sessions.store import Store
 from nca.testing.scripted import ScriptedModel
+from nca.words import Source, words
 
 _HEX = "0123456789abcdef"
 
@@ -150,6 +153,29 @@ async def test_the_diff_of_an_edit_beside_a_key_does_not_show_it(tmp_path: Path)
     assert "+A=2\n TOKEN=[redacted" in diff
     assert secret not in msgspec.json.encode(events).decode()
     assert (tmp_path / ".env").read_text() == f"A=2\nTOKEN={secret}\n"
+
+
+@pytest.mark.parametrize("source", [one for one in get_args(Source) if one not in ("typed", "nca", "foreign")])
+async def test_what_the_person_did_not_type_is_redacted_at_every_door(tmp_path: Path, source: Source) -> None:
+    secret, typed = PREFIXED["github"], PREFIXED["gitlab"]
+    said = (*words(f"I typed {typed}. Why? "), *words(f"TOKEN={secret[:9]}", source), *words(secret[9:], source))
+    model = ScriptedModel([ProviderError("down"), "Because.", "So."], facts=FACTS)
+    events: list[Event] = []
+    with Store.open(None) as store:
+        conversation = Conversation.open(
+            defaults(), store=store, model=model, directory=tmp_path, listener=events.append
+        )
+        await conversation.send(said)
+        conversation.take_back(said)
+        await conversation.send(said)
+        await conversation.beside.ask(said)
+        logged = str(list(conversation.context.entries))
+        asked = [row for row in model.requests[1].messages if row["role"] == "user"]
+    assert len(asked) == 1, "it is known again"
+    told = f"{logged}{[request.messages for request in model.requests]}{events}"
+    assert secret[9:] not in told
+    assert typed in told
+    assert "text that you did not type is sent as [redacted]" in told
 
 
 async def test_the_person_s_own_words_stay_as_they_are(tmp_path: Path) -> None:

@@ -156,6 +156,14 @@ def test_a_window_that_is_assumed_is_said_whoever_offers_the_model(provider: Pro
         assert f"The context window of {model} is not known; 128,000 tokens are assumed" in said
 
 
+def test_what_is_piped_in_is_sent_without_its_keys(provider: Provider, tmp_path: Path) -> None:
+    log = "TOKEN=ghp_abcdefghijklmnopqrstuvwxyz0123456789\nmine: zzq-very-own-value\n"
+    for prompt in (["Why?"], []):
+        done = run(provider, tmp_path, *prompt, stdin=log, MY_API_TOKEN="zzq-very-own-value")
+        assert (done.returncode, "sent as [redacted]" in done.stderr) == (0, True)
+        assert "TOKEN=[redacted]\nmine: [redacted MY_API_TOKEN]\n" in str(sent(provider)[-1][1])
+
+
 def test_a_dash_means_standard_input(provider: Provider, tmp_path: Path) -> None:
     assert run(provider, tmp_path, "-", stdin="What is 1+1?").returncode == 0
     assert sent(provider) == [("user", "What is 1+1?")]

@@ -32,7 +32,7 @@ class BtwCommand(Command):
     name = "btw"
 
     async def run(self, app: App, argument: str) -> None:
-        await app.conversation.beside.ask(argument)
+        await app.conversation.beside.ask(app.argument)
         app.output.notice("The context is unchanged; the question and answer are in the log.")
 
 
