@@ -181,6 +181,19 @@ def test_escape_empties_a_prompt_that_gives_way(start: Callable[..., Tty], keys:
     assert "› after it" in tty.text()
 
 
+@pytest.mark.parametrize("keys", ["emacs", "vi"])
+def test_ctrl_d_leaves_a_prompt_that_gives_way(start: Callable[..., Tty], keys: str) -> None:
+    """It kept the text, and what was typed next was glued to it: `One/exit`."""
+    tty = start("Fine.", settings={"terminal.keys": keys})
+    tty.line("One")
+    tty.sees("Fine.")
+    tty.line("/undo")
+    tty.sees("Esc empties")
+    tty.settle()
+    tty.send(CTRL_D)
+    assert tty.ends() == 0
+
+
 @pytest.mark.parametrize("typed", ["/context", "explain", "quit it"])
 def test_escape_and_at_once_a_key_replace_a_text_that_gives_way(start: Callable[..., Tty], typed: str) -> None:
     """Read as Alt-/, it was `look at @gone.py/context`."""

@@ -171,6 +171,12 @@ def _add_actions(bindings: KeyBindings, actions: KeyActions) -> None:
         actions.clear(event.current_buffer)
         event.current_buffer.insert_text(event.data)
 
+    @bindings.add("c-d", filter=Condition(lambda: actions.gives_way) & ~is_searching)
+    def leave(event: KeyPressEvent) -> None:
+        """As at an empty prompt: nobody typed this text."""
+        actions.clear(event.current_buffer)
+        event.app.exit(exception=EOFError)
+
     # vi replays a macro as typed keys, which a paste is not.
     @bindings.add(Keys.BracketedPaste, record_in_macro=emacs_mode)
     def paste(event: KeyPressEvent) -> None:
