@@ -93,6 +93,7 @@ def set_(
     user: Annotated[bool, typer.Option("--user", help="Save it in your own file, for all projects.")] = False,
 ) -> None:
     """Save a setting in the project's file, .nca/config.toml. The value default removes it, as unset does."""
+    from nca.config.layers import unread_above
     from nca.config.overrides import key_meant
     from nca.config.schema import KEYS
 
@@ -100,6 +101,8 @@ def set_(
         unset(key, user)
         return
     file = _file(user=user)
+    if not user:
+        flags.say_notes(unread_above(Path.cwd(), os.environ))
     canonical, shown = _save(file, key, value, user=user), one_line(str(file))
     try:
         loaded = _load()
@@ -133,6 +136,9 @@ def unset(
 @app.command()
 def path() -> None:
     """Show where the settings files are, and whether they exist."""
+    from nca.config.layers import unread_above
+
+    flags.say_notes(unread_above(Path.cwd(), os.environ))
     for owner, file in (("user", _file(user=True)), ("project", _file(user=False))):
         state = "does not exist" if is_missing(file) else "exists" if os.path.exists(file) else "cannot be read"
         flags.say(f"{owner:<7}  {one_line(str(file))}  ({state})", hang=9)

@@ -27,7 +27,7 @@ from nca.config.overrides import (
     is_section,
     prefix,
 )
-from nca.config.paths import PathLike, project_config_file, read_path, user_config_file, user_home
+from nca.config.paths import PathLike, config_file_above, project_config_file, read_path, user_config_file, user_home
 from nca.config.projects import ChosenModel, TrustCheck, TrustStore, read_project, trust_request, waits_for_trust
 from nca.config.schema import KEYS, NAMED
 from nca.errors import ConfigError
@@ -148,12 +148,22 @@ class _File(NamedTuple):
 def _project_files(project: Path, env: Mapping[str, str], trusts: TrustCheck) -> tuple[list[_File], list[str], bool]:
     """The files of a project, notes about them, and whether their settings that need trust are used."""
     documents, notes = read_project(project.absolute(), env)
+    notes += unread_above(project.absolute(), env)
     would_act = trust_request(documents, project)
     may_act = would_act is None or trusts(would_act)
     if would_act is not None and not may_act:
         where = ", ".join(dict.fromkeys(shown_path(document.path) for document in documents))
         notes.append(would_act.left_out(TrustStore(env).decision(would_act), f" ({where})"))
     return [_File(document, Layer.PROJECT, False, may_act=may_act) for document in documents], notes, may_act
+
+
+def unread_above(project: Path, env: Mapping[str, str]) -> list[str]:
+    """The line about a settings file above a sub-folder of a repository, if there is one."""
+    path = config_file_above(project)
+    if path is None or _same(path, user_config_file(env)):
+        return []
+    what = f"{shown_path(path)} does not count here: a project's settings are those of the folder where nca starts"
+    return [f"{what} (--config with this file takes them)."]
 
 
 class _Draft:

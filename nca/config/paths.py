@@ -72,6 +72,14 @@ def project_config_file(directory: Path) -> Path:
     return directory / PROJECT_FOLDER / FILE_NAME
 
 
+def config_file_above(directory: Path) -> Path | None:
+    """The settings file of a folder above, up to the top of the repository, if `directory` has none. It is not read."""
+    around = (directory, *directory.parents)
+    top = next((levels for levels, folder in enumerate(around) if os.path.lexists(folder / ".git")), 0)
+    own, *above = map(project_config_file, around[: top + 1])
+    return None if os.path.lexists(own) else next(filter(os.path.isfile, above), None)
+
+
 def _folder(env: Mapping[str, str], kind: str, usual: str, own: Sequence[str]) -> Path:
     """nca's folder of a kind: by its XDG variable, by the platform's convention on one of `own`, else as `usual`."""
     if base := _absolute(env.get(f"XDG_{kind.upper()}_HOME", "")):

@@ -164,6 +164,25 @@ def test_what_is_piped_in_is_sent_without_its_keys(provider: Provider, tmp_path:
         assert "TOKEN=[redacted]\nmine: [redacted MY_API_TOKEN]\n" in str(sent(provider)[-1][1])
 
 
+def test_a_settings_file_above_the_folder_is_named_where_it_does_not_count(provider: Provider, tmp_path: Path) -> None:
+    top, folder = tmp_path / "repository", tmp_path / "repository" / "package" / "below"
+    for made in (folder, top / ".nca"):
+        made.mkdir(parents=True)
+    file = top / ".nca" / "config.toml"
+    file.write_text("agent.max_steps = 7\n")
+    said = f"{file} does not count here"
+    assert said not in run(provider, tmp_path, "Hello", cwd=folder).stderr, (
+        "no repository says that they belong together"
+    )
+    (top / ".git").mkdir()
+    assert said in run(provider, tmp_path, "Hello", cwd=folder).stderr
+    assert said not in run(provider, tmp_path, "Hello", cwd=top).stderr
+    assert said not in run(provider, tmp_path, "Hello", "--config", str(file), cwd=folder).stderr
+    for words in (("path",), ("set", "agent.max_steps", "9")):
+        assert said in forked("config", *words, home=tmp_path, cwd=folder).stderr
+    assert said not in run(provider, tmp_path, "Hello", cwd=folder).stderr, "it has settings of its own now"
+
+
 def test_a_dash_means_standard_input(provider: Provider, tmp_path: Path) -> None:
     assert run(provider, tmp_path, "-", stdin="What is 1+1?").returncode == 0
     assert sent(provider) == [("user", "What is 1+1?")]
