@@ -162,7 +162,7 @@ def where_we_were(
     is_answered = answer is not None and (step is None or answer.seq > step.seq)
     if is_exchange_shown and not any(work) and (is_answered or step is None):
         return ()
-    last = f"Last step: {_told(step)}" if step is not None else ""
+    last = f"Last step{_ended(step)}: {_told(step)}" if step is not None else ""
     if answer is not None and is_answered and not (is_answer_shown or is_exchange_shown):
         last = f"Last answer: {_short(answer.message.text)}"
     lines = (_task(past, newest), last, *work, _spent(window))
@@ -215,6 +215,13 @@ def _messages(past: Past, newest: str) -> Iterator[tuple[str, str]]:
 def _last_step(past: Past) -> Called | None:
     """The newest ended call. The wish for a compaction is not a step."""
     return next((one for one in past.calls if one.result is not None and one.call.name != Compact.name), None)
+
+
+def _ended(called: Called) -> str:
+    """That a call did not do what it says. Its result does too, but a narrow window cuts the line before that."""
+    if not called.has_run:
+        return ", not run"
+    return ", interrupted" if called.is_cut_off else ", failed" if called.has_failed else ""
 
 
 def _plan(window: Window) -> str:
