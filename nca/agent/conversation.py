@@ -25,7 +25,7 @@ from nca.config.document import read_folder
 from nca.config.loaded import LoadedSettings
 from nca.config.overrides import canonical
 from nca.config.paths import PathLike, read_paths
-from nca.errors import ConfigError, ContextDoesNotFit, NcaError, UsageError
+from nca.errors import ConfigError, ContextDoesNotFit, NcaError, StoreError, UsageError
 from nca.events import ErrorRaised, Failure, Listener, Listeners, Notice, TurnFinished, TurnStarted
 from nca.file_history.restore import Watch
 from nca.humanize import UsualNotice
@@ -220,8 +220,8 @@ class Conversation:
         mentions.check_beside(beside)
         self.approvals.unanswered.clear()
         turn, started, asked = Turn(self._parts), time.monotonic(), self._window.history.head
-        self.spending.begin_turn()
         try:
+            self.spending.begin_turn()
             if not text.strip() and not paths:
                 raise UsageError("The message is empty; nothing was sent.")
             self.session.refuse_reader()
@@ -251,20 +251,23 @@ class Conversation:
     def _ended(self, finished: TurnFinished, text: str, asked: int) -> TurnFinished:
         """Finish a turn: prepare or announce a compaction, and tell listeners how the turn ended."""
         self.beside.settle()
-        if finished.reason == "answered":
-            self._compactor.consider()
-        self._compactor.after_turn(is_preparing=self.context.is_preparing)
+        cost, files_changed = None, tuple[str, ...]()
+        try:
+            if finished.reason == "answered":
+                self._compactor.consider()
+            self._compactor.after_turn(is_preparing=self.context.is_preparing)
+            cost, files_changed = self.spending.of_turn, self.rewinds.files_changed_since(asked)
+        except StoreError as error:  # the turn has ended all the same
+            if finished.error is None:
+                self._emit(ErrorRaised.of(error))
         self._say_of_files()
         is_unanswered = bool(self.approvals.unanswered)
+        code = finished.exit_code or int(is_unanswered)
         finished = msgspec.structs.replace(
-            finished,
-            cost=self.spending.of_turn,
-            exit_code=finished.exit_code or int(is_unanswered),
-            is_unanswered=is_unanswered,
-            files_changed=self.rewinds.files_changed_since(asked),
+            finished, cost=cost, exit_code=code, is_unanswered=is_unanswered, files_changed=files_changed
         )
         if self.model.facts.is_small and finished.reason == "answered":
-            has_changed = bool(finished.files_changed)
+            has_changed = bool(files_changed)
             if undone := reply_checks.undone(text, self._since(asked), has_changed=has_changed):
                 self._emit(Notice(undone))
         self._emit(finished)
@@ -275,8 +278,8 @@ class Conversation:
         facts = self.model.facts
         if not (facts.is_small and facts.can_use_tools) or self.approvals.mode == "plan":
             return ""
-        has_changed = bool(self.rewinds.files_changed_since(asked))
-        return reply_checks.once_more(text, self._since(asked), has_changed=has_changed)
+        changed = self.rewinds.files_changed_since(asked)
+        return reply_checks.once_more(text, self._since(asked), has_changed=bool(changed))
 
     def _since(self, asked: int) -> list[Message]:
         return [entry.message for entry in self._window.history.entries[asked:]]

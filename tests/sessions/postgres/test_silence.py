@@ -142,6 +142,27 @@ async def test_a_loop_of_its_own_lets_the_others_go_on(url: str, path: Path, rel
     own.close()
 
 
+async def test_a_first_turn_that_cannot_read_the_store_fails_and_the_next_goes_on(
+    url: str, path: Path, relay: Relay, tmp_path: Path
+) -> None:
+    loaded = nca.load_settings(project=tmp_path, env={"NCA_HOME": str(tmp_path)})
+    heard: list[object] = []
+    with impatient(relay.through(url), path, [], seconds=0) as store:
+        model = ScriptedModel(["Hello."])
+        talk = nca.Conversation.open(loaded, store=store, model=model, directory=tmp_path, listener=heard.append)
+        relay.refuses = True
+        for link in relay.links:
+            link.cut()
+        failed = await talk.send("Hello?")
+        assert failed.reason == "failed"
+        assert failed.error is not None
+        assert "Cannot reach" in failed.error.message
+        assert heard[-1] == failed
+        relay.refuses = False
+        assert (await talk.send("Hello again?")).text == "Hello."
+        await talk.close()
+
+
 def test_what_is_lost_on_each_new_connection_is_kept(session: Session, relay: Relay, path: Path) -> None:
     """As in a tunnel that drops large packets and passes small ones."""
 
