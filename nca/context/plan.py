@@ -280,7 +280,7 @@ class Planning:
                 # A record is made from the log: the result of an earlier compaction is not part of it. And a focus
                 # asks for one.
                 continue
-            yield from self._measured(stage, self._stage(stage))
+            yield from self._measured(stage, self._stage(stage, has_record="summarize" in stages[place:]))
 
     def work_on(self, first: int, last: int) -> Asking[None]:
         """Summarize messages first … last alone: a block if its last message is among them, so calls keep results."""
@@ -317,7 +317,7 @@ class Planning:
             cut_newest=self.cut_newest,
         )
 
-    def _stage(self, stage: str) -> Asking[None]:
+    def _stage(self, stage: str, *, has_record: bool = False) -> Asking[None]:
         draft, budget_tokens = self.draft, self.budget.budget_tokens
         match stage:
             case "prune":
@@ -330,6 +330,7 @@ class Planning:
                     budget_tokens=budget_tokens,
                     history_chars=self.job.settings.admission.history_chars,
                     copies={one.seq: one.text for one in superseded(draft) if one.is_copy} if is_pointing else {},
+                    has_record=has_record,
                 )
                 fill(draft, self.target)
             case "deduplicate":

@@ -1,18 +1,24 @@
-"""Prune: replace old tool results by a placeholder. The call, the ids and the error mark stay."""
+"""Prune: replace old tool results by a placeholder. The call, the ids and the error mark stay.
+
+A file can be read again, and its change can be seen. What any other call has said is known from nowhere else, so its
+placeholder has the line that a record would have. Where a record follows, no result has less.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
+from typing import NamedTuple
 
 from nca.config.schema import PruneSettings
 from nca.context.admission import admit_output, is_whole
 from nca.context.draft import Block, Draft
-from nca.context.record.steps import SEAM_TOKENS, cut_content
+from nca.context.record.called import Called, came_of
+from nca.context.record.steps import LEAST_RESULT_TOKENS, SEAM_TOKENS, cut_content
 from nca.context.tokens import content_tokens
 from nca.context.view import PASSED, looked_up
 from nca.humanize import one_line
-from nca.messages import Message
+from nca.messages import Message, ToolCall
 
 CLEARED = "[cleared: recall expand={seq}]"
 """The default of context.prune.placeholder. NeuroLink's says `[Tool result cleared]`."""
@@ -32,6 +38,21 @@ BUDGET_SHARE_MINIMUM = 10
 """At most a tenth of the budget must be saved."""
 
 
+class _Result(NamedTuple):
+    """A result that may be cleared, and its placeholder."""
+
+    block: Block
+    seq: int
+    placeholder: str
+    called: Called
+
+    def line(self) -> str:
+        """The placeholder with the line that a record would have."""
+        result = self.called.result
+        is_known = self.called.is_seen or result is None or result.is_error or result.text.startswith(self.placeholder)
+        return self.placeholder if is_known else f"{self.placeholder} {came_of(self.called, LEAST_RESULT_TOKENS)}"
+
+
 def prune(
     draft: Draft,
     settings: PruneSettings,
@@ -40,28 +61,32 @@ def prune(
     budget_tokens: int,
     history_chars: int = 20_000,
     copies: Mapping[int, str] = MappingProxyType({}),
+    has_record: bool = False,
 ) -> None:
     """Clear results until the target is met, the oldest first; none if that saves little. Copies go at once.
 
     history_chars  longer results of earlier turns are cut to their beginning and end in any case, as CowAgent does
     copies         pointers to repeated results, by the number of their message
+    has_record     a stage that makes a record follows; without one the lines of results go too, if that is needed
     """
     shorten_earlier(draft, history_chars)
-    candidates = _candidates(draft, settings, budget_tokens)
-    for block, seq, *_ in candidates:
-        if seq in copies:
-            draft.put_stub(block, seq, copies[seq], COPY)
-    candidates = [one for one in candidates if one[1] not in copies]
-    possible_raw = sum(saved for *_, saved in candidates)
-    possible = draft.meter.scaled(possible_raw)
+    results = _old_results(draft, settings, budget_tokens)
+    for one in results:
+        if one.seq in copies and draft.saving(one.block, one.seq, one.placeholder) > 0:
+            draft.put_stub(one.block, one.seq, copies[one.seq], COPY)
+    results = [one for one in results if one.seq not in copies]
+    possible_raw = sum(max(0, draft.saving(one.block, one.seq, one.placeholder)) for one in results)
     needed = draft.tokens - target_tokens
     minimum = min(settings.minimum_savings_tokens, needed, budget_tokens // BUDGET_SHARE_MINIMUM)
-    if possible < max(1, minimum):
+    if draft.meter.scaled(possible_raw) < max(1, minimum):
         return
-    for block, seq, text, _ in candidates:
-        if draft.tokens <= target_tokens:
-            return
-        draft.put_stub(block, seq, text, "prune")
+    for has_line in (True,) if has_record else (True, False):
+        for one in results:
+            if draft.tokens <= target_tokens:
+                return
+            text = one.line() if has_line else one.placeholder
+            if draft.saving(one.block, one.seq, text) > 0:
+                draft.put_stub(one.block, one.seq, text, "prune")
 
 
 def fill(draft: Draft, target_tokens: int, stages: Sequence[str] = FILLED) -> None:
@@ -119,10 +144,10 @@ def stub_text(message: Message, seq: int, placeholder: str = CLEARED) -> str:
     return f"{text} {one_line(said.splitlines()[0], MAX_ERROR_CHARS)}" if said else text
 
 
-def _candidates(draft: Draft, settings: PruneSettings, budget_tokens: int) -> list[tuple[Block, int, str, int]]:
-    """Results that may be cleared, oldest first: block, seq, placeholder and the raw tokens that it saves."""
+def _old_results(draft: Draft, settings: PruneSettings, budget_tokens: int) -> list[_Result]:
+    """Results that may be cleared, oldest first."""
     protected_tokens = min(settings.protect_tokens, budget_tokens // BUDGET_SHARE_PROTECTED)
-    found: list[tuple[Block, int, str, int]] = []
+    found: list[_Result] = []
     kept_results = kept_tokens = 0
     is_behind = False
     for block in reversed(draft.parts):
@@ -139,17 +164,19 @@ def _candidates(draft: Draft, settings: PruneSettings, budget_tokens: int) -> li
                 kept_tokens += draft.meter.scaled(draft.history.run_tokens(seq, seq))
             is_recent = kept_results <= settings.keep_results or kept_tokens <= protected_tokens
             is_recent = is_recent and not is_behind
-            name = message.name or _tool_names(draft, block).get(message.tool_call_id, "")
+            called = _called(draft, block, seq)
+            name = message.name or called.call.name
             is_cleared = seq in block.stubs and block.stubs[seq].stage != SHORTENED
             if is_recent or block.is_locked or is_cleared or name in settings.protected_tools:
                 continue
-            text = stub_text(message, seq, settings.placeholder)
-            saved = draft.saving(block, seq, text)
-            if saved > 0:
-                found.append((block, seq, text, saved))
+            found.append(_Result(block, seq, stub_text(message, seq, settings.placeholder), called))
     found.reverse()
     return found
 
 
-def _tool_names(draft: Draft, block: Block) -> dict[str, str]:
-    return {call.id: call.name for call in draft.history.message(block.first).tool_calls}
+def _called(draft: Draft, block: Block, seq: int) -> Called:
+    result = draft.history.message(seq)
+    calls = enumerate(draft.history.message(block.first).tool_calls)
+    found = ((place, call) for place, call in calls if call.id == result.tool_call_id)
+    place, call = next(found, (0, ToolCall("", result.name, "")))
+    return Called(block.first, place, call, result, seq)

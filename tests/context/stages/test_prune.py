@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from itertools import chain
 
 import pytest
 from hypothesis import given
@@ -56,7 +57,8 @@ def test_the_texts_and_numbers_of_the_spec() -> None:
 
 
 def test_results_become_placeholders_oldest_first_until_the_target_is_met() -> None:
-    log = [*agent_turn(6, 100), user()]
+    log = [*chain.from_iterable(step(f"c{number}", "line " * 100) for number in range(6)), user()]
+    log.insert(0, user())
     everything = pruned(log)
     assert list(stubs(everything)) == [3, 5, 7, 9, 11, 13]
     assert list(stubs(everything).values()) == [f"[cleared: recall expand={seq}]" for seq in stubs(everything)]
@@ -82,6 +84,30 @@ def test_the_oldest_gives_way_first_whatever_it_says() -> None:
     for count in range(1, 7):
         target = pruned(log, target=target - 1).tokens
         assert list(stubs(pruned(log, target=target))) == [3, 5, 7, 9, 11, 13][:count]
+
+
+@some
+@given(st.lists(st.tuples(st.booleans(), st.sampled_from([4, 60, 800])), max_size=12), st.integers(0, 4_000))
+def test_what_no_call_can_say_again_keeps_a_line_where_a_record_follows(
+    rows: list[tuple[bool, int]], target: int
+) -> None:
+    """A file can be read again; a booking cannot be made again."""
+    log = [user()]
+    for number, (only_reads, words) in enumerate(rows):
+        said = f"Receipt R-{number} was mailed. " + "word " * words
+        log += step(f"c{number}", said, "get_page" if only_reads else "book_flight", number=number)
+    draft = draft_of([*log, user()])
+    prune(draft, FREELY, target_tokens=target, budget_tokens=100_000, has_record=True)
+    shown = [message.text for block in draft.blocks() for message in draft.shown(block)]
+    for number, (only_reads, _) in enumerate(rows):
+        assert only_reads or any(f"R-{number} " in text for text in shown)
+
+
+def test_without_a_record_the_lines_of_results_go_last() -> None:
+    log = [user(), *step("a", "R-1 " + "word " * 200, "book"), *step("b", "R-2 " + "word " * 200, "book"), user()]
+    whole = draft_of(log).tokens
+    assert all("R-" in text for text in stubs(pruned(log, target=whole - 300)).values())
+    assert list(stubs(pruned(log)).values()) == ["[cleared: recall expand=3]", "[cleared: recall expand=5]"]
 
 
 def test_a_pin_overrules_the_age() -> None:
