@@ -118,8 +118,9 @@ class StreamWriter:
 
     def look(self) -> None:
         """Fail as a write would if nobody reads the pipe any more."""
-        poll = select.poll()
-        with contextlib.suppress(OSError, ValueError):
+        # Windows has no poll: there the next write finds it.
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            poll = select.poll()
             poll.register(self._stream, 0)
             if self.failure is None and poll.poll(0):
                 self._fail(BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE)))
