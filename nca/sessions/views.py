@@ -21,7 +21,18 @@ from nca.sessions import log, view_rows
 from nca.sessions.access import SessionAccess
 from nca.sessions.encoding import decode, encode
 from nca.sessions.sql import Transaction
-from nca.sessions.view_rows import CURRENT, PIN, PUTS_ASIDE, UNDO, UNPIN, CompactionRecord, StoredView, SummaryPlace
+from nca.sessions.view_rows import (
+    BESIDE,
+    CURRENT,
+    PIN,
+    PUTS_ASIDE,
+    REDO,
+    UNDO,
+    UNPIN,
+    CompactionRecord,
+    StoredView,
+    SummaryPlace,
+)
 
 __all__ = ["CURRENT", "CompactionRecord", "SessionViews", "SummaryPlace"]
 
@@ -177,26 +188,37 @@ class SessionViews:
         if number is None:
             return None
         record = self.record(self._made_by(number))
+        undone = self.load(number)
+        view = put_aside(undone, self.current().aside)
         with self._access.transaction() as connection:
-            view_rows.go_to(connection, self._access.number, number)
+            if view == undone:
+                view_rows.go_to(connection, self._access.number, number)
+            else:
+                self.put_in_force(connection, view, CompactionRecord(trigger=BESIDE, stages=(BESIDE,)), parent=number)
             self._set_pins(connection, record, is_undone=False)
         return record
 
     @property
     def redo_id(self) -> int | None:
-        """The number of the view that `redo` would go to."""
+        """The number of the view that `redo` would go to, whatever was only put aside since."""
         current = self.current_id
-        if current and self.record(current).trigger == UNDO:
-            number = self.stored_view(current).left
-        else:
-            row = self._access.row(
-                "SELECT max(number) FROM views LEFT JOIN compactions ON compactions.session = views.session"  # noqa: S608
-                " AND view = number WHERE views.session = ? AND parent = ?"
-                f" AND coalesce(trigger, '') NOT IN {_PUTS_ASIDE_SQL}",
-                current,
-            )
-            number = row[0] if row and row[0] is not None else CURRENT
-        return number if number != CURRENT and self.is_sound(number) else None
+        while (number := self._undone_from(current)) == CURRENT:
+            if not current or (record := self.record(current)).trigger not in (BESIDE, REDO):
+                return None
+            current = self.nearest(record.view_before)
+        return number if self.is_sound(number) else None
+
+    def _undone_from(self, number: int) -> int:
+        """The view that was left last when one went back to this view; CURRENT for none."""
+        if number and self.record(number).trigger == UNDO:
+            return self.stored_view(number).left
+        row = self._access.row(
+            "SELECT max(number) FROM views LEFT JOIN compactions ON compactions.session = views.session"  # noqa: S608
+            " AND view = number WHERE views.session = ? AND parent = ?"
+            f" AND coalesce(trigger, '') NOT IN {_PUTS_ASIDE_SQL}",
+            number,
+        )
+        return CURRENT if row is None or row[0] is None else int(row[0])
 
     def compactions(self) -> list[CompactionRecord]:
         """Every compaction, oldest first, undone ones too."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 import pytest
 from hypothesis import given
@@ -10,7 +12,7 @@ from hypothesis import strategies as st
 from nca.context.view import Marker, Stub, Summary, Verbatim, View, put_aside, ranges_of, seqs
 from nca.errors import StoreError
 from nca.sessions import CompactionRecord, Session, Store
-from nca.sessions.view_rows import BESIDE, UNPIN
+from nca.sessions.view_rows import BESIDE, REDO, REWIND, UNPIN
 from tests.context.test_view import PLACES, view_of
 from tests.sessions.samples import MANUAL, RICH_VIEW, SUMMARY, change_pins, hiding, said
 
@@ -136,6 +138,40 @@ def test_a_new_compaction_drops_what_could_be_redone(talk: Session) -> None:
     assert talk.views.current() == View()
     assert [record.id for record in (talk.views.redo(), talk.views.redo()) if record] == ["c1", "c3"]
     assert talk.views.current() == hiding(6, "c")
+
+
+def ask_beside(talk: Session) -> None:
+    talk.rewinds.append_beside(said("by the way", "yes"))
+
+
+def go_back_and_forward(talk: Session) -> None:
+    for trigger, (base, view) in ((REWIND, talk.rewinds.before(9)), (REDO, (0, View()))):
+        if trigger == REDO:
+            base, view = talk.rewinds.end_of(talk.views.current_id)
+        talk.views.commit(view, CompactionRecord(trigger=trigger, stages=(trigger,)), parent=base)
+
+
+@pytest.mark.parametrize("act", [ask_beside, go_back_and_forward])
+def test_what_was_only_put_aside_since_an_undo_does_not_stand_in_the_way_of_redo(
+    talk: Session, act: Callable[[Session], None]
+) -> None:
+    talk.views.commit(hiding(2, "a"), MANUAL)
+    talk.views.commit(hiding(4, "b"), MANUAL)
+    talk.views.undo()
+    talk.views.undo()
+    shown: list[View] = []
+    for _ in range(2):
+        act(talk)
+        aside = talk.views.current().aside
+        assert talk.views.redo() is not None
+        shown.append(talk.views.current())
+        assert shown[-1].aside == aside
+    assert [view.items[0] for view in shown] == [*hiding(2, "a").items, *hiding(4, "b").items]
+    assert talk.views.redo() is None
+    assert [record.undone for record in talk.views.compactions()] == [False, False]
+    for _ in range(2):
+        assert talk.views.undo() is not None
+    assert not any(isinstance(item, Summary) for item in talk.views.current().items)
 
 
 def test_a_summary_stands_in_one_place(talk: Session) -> None:
