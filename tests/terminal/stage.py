@@ -24,7 +24,7 @@ from nca.terminal.panels.session_loader import KeyChoice
 from nca.terminal.reader import Reader
 from nca.terminal.render.plain import PlainDraw
 from nca.testing.scripted import ScriptedModel
-from nca.words import Words
+from nca.words import Words, words
 
 
 class ScriptedReader(Reader):
@@ -85,6 +85,7 @@ class Stage:
         command = find_command(name)
         assert command is not None
         self.take()
+        self.app.argument = words(argument.strip())
         await command.call(self.app, argument.strip())
         return self.take()
 
