@@ -344,7 +344,8 @@ async def _of_others(app: App, left: Sequence[PlannedChange]) -> Choice | None:
     question = f"You or another program changed {counted(len(changed), 'file')} in the meantime: {paths(changed)}."
     parted = f"Hard links would be parted from {counted(len(linked), 'file')}: {paths(linked)}."
     question = " ".join([question] * bool(changed) + [parted] * bool(linked))
-    keys = [("l", f"leave {it}"), ("o", f"take {it} back anyway{' and lose those changes' if changed else ''}")]
+    without = " without those changes, which /redo brings again" if changed else ""
+    keys = [("l", f"leave {it}"), ("o", f"take {it} back anyway{without}")]
     if merges:
         keys.append(("m", "merge: keep those changes, take back the session's"))
     while True:
