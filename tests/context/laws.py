@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from nca.context.record.past import is_answer
 from nca.context.tokens import message_tokens, text_tokens
-from nca.context.view import Verbatim
+from nca.context.view import Marker, Summary, Verbatim
 from nca.messages import Message
 from tests.context.generated_sessions import SHORT_CHARS, session
 from tests.context.trials import TOKEN, Outcome, Trial, fixed_tokens, given, in_library, newest_user, text_of_row
@@ -34,6 +34,8 @@ NUMBER = re.compile(r"\s*(?:[-*•]\s+)?\((\d+)\)")
 RECALL = re.compile(r"recall expand=(\d+)(?:-(\d+))?")
 ASSERTED = re.compile(r"\b(?:fixed|passed)\b", re.IGNORECASE)
 """Words that no generated text has."""
+BOOKED = re.compile(r'\A\{"ref": .*"number": (\d+)\}\Z')
+"""What a call with an effect elsewhere brings back."""
 SHORT_FORM_TOKENS = 110
 BEGINNING_CHARS = 24
 """A message of which so much can be read is there, if shortened."""
@@ -293,6 +295,17 @@ def says_what_is_missing(trial: Trial) -> Iterator[str]:
             yield f"{len(missing)} messages are missing, such as {missing[0]}, and the record does not say so"
 
 
+def effects_are_told(trial: Trial) -> Iterator[str]:
+    """13. Where clearing results is enough, the number of a booking can still be read."""
+    for outcome in trial.outcomes():
+        if any(isinstance(item, Summary | Marker) for item in outcome.view.items):
+            continue
+        text = "\n".join(map(text_of_row, outcome.rows))
+        said = {seq: BOOKED.search(message.text) for seq, message in enumerate(outcome.messages, 1)}
+        gone = [seq for seq, found in said.items() if found is not None and found[1] not in text]
+        yield from (f"what came of the call is cleared in message {seq}" for seq in gone[:1])
+
+
 LAWS: dict[int, Law] = dict(
     enumerate(
         (
@@ -308,6 +321,7 @@ LAWS: dict[int, Law] = dict(
             answer_before,
             unseen_is_whole,
             says_what_is_missing,
+            effects_are_told,
         ),
         1,
     )
