@@ -122,6 +122,16 @@ async def test_compact_undo_redo_and_history_agree(tmp_path: Path) -> None:
         assert f"Next: {stage.conversation.context.stats().next_rung}." in said
 
 
+async def test_how_often_it_compacted_is_said_of_all_compactions(tmp_path: Path) -> None:
+    """It was "2 compactions, 1 undone: one every 3 turns"."""
+    with a_stage(tmp_path, [*replies(6), SUMMARY, SUMMARY], window_tokens=40_000) as stage:
+        await a_long_chat(stage)
+        for line in ("/compact", "/context undo", "/compact"):
+            await stage.command(line)
+        said = await stage.command("/context history")
+        assert said.endswith("2 compactions, one every 3 turns, 1 undone.\n")
+
+
 async def test_clear_is_undoable_and_said_when_there_is_nothing(tmp_path: Path) -> None:
     with a_stage(tmp_path, ["Hello."]) as stage:
         with pytest.raises(UsageError, match="already empty"):

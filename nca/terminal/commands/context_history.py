@@ -52,8 +52,8 @@ async def show_history(app: App, argument: str) -> None:
     also += f", {undone:,} undone" if undone else ""
     if done:
         is_seldom = turns >= 1.5 * len(done)
-        every = f"one every {turns / len(done):.0f} turns" if is_seldom else f"{len(done)} in {counted(turns, 'turn')}"
-        app.output.show(f"{counted(len(done), 'compaction')}{also}{f': {every}' if len(done) > 1 else ''}.")
+        often = f", one every {turns / len(done):.0f} turns" if is_seldom else f" in {counted(turns, 'turn')}"
+        app.output.show(f"{counted(len(done), 'compaction')}{often if len(done) > 1 else ''}{also}.")
 
 
 def _table(app: App, records: Sequence[CompactionRecord]) -> RenderableType:
