@@ -27,13 +27,6 @@ if TYPE_CHECKING:
 
 _MOST_SESSIONS = 50
 _ABOUT_CHARS = 60
-_ASKING = {
-    "shell": "commands; 'shell make test': only this one; 'shell git *': with any arguments",
-    "edit_file": "'edit_file FILE', 'edit_file DIR/**'",
-    "write_file": "'write_file FILE', 'write_file DIR/**'",
-    "fetch_url": "'fetch_url HOST'",
-}
-"""The tools of nca that ask before they run, with what a rule may say. A test compares them with the tools."""
 
 Words = list[tuple[str, str]]
 """Words, each with what it means; bash shows the words alone."""
@@ -130,7 +123,9 @@ def _formats_written() -> Iterable[str]:
 
 def allowed_tools(incomplete: str) -> Words:
     """Tools that ask before they run, as a rule of --allow begins."""
-    return _beginning(incomplete, _ASKING.items())
+    from nca.config.rule_line import ASKING
+
+    return _beginning(incomplete, ASKING.items())
 
 
 def _choices(key: str, incomplete: str) -> Words:

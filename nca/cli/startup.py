@@ -115,10 +115,9 @@ def rules_of(lines: Sequence[str] | None, loaded: LoadedSettings) -> list[Permis
     if not lines:
         return []
     from nca.config.rule_line import rules_of_line
-    from nca.config.tables import OWN_TOOLS
 
     names = [one.name for one in loaded.settings.mcp.servers]
-    rules = [rule for line in lines for rule in rules_of_line(line, OWN_TOOLS)]
+    rules = [rule for line in lines for rule in rules_of_line(line, Path.cwd().resolve())]
     for tool in (rule.tool for rule in rules if rule.tool.startswith("mcp__")):
         if not f"{tool}__".startswith(tuple(f"mcp__{name}__" for name in names)):
             valid = ", ".join(names) or "none; to add one: nca mcp add NAME -- COMMAND"

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from nca.cli.flags import _ASKING
+from nca.config.rule_line import ASKING
 from nca.config.schema import ToolSettings
 from nca.context.admission import Limits
 from nca.testing.provider import Provider
@@ -251,11 +251,11 @@ def test_a_wrong_rule_is_refused_before_anything_is_sent(provider: Provider, tmp
 
 def test_completion_offers_the_tools_that_ask(tmp_path: Path) -> None:
     words: dict[str, Any] = {"COMP_WORDS": "nca run --allow ", "COMP_CWORD": "3", "_NCA_COMPLETE": "complete_bash"}
-    assert set(forked(home=tmp_path, **words).stdout.split()) == set(_ASKING)
+    assert set(forked(home=tmp_path, **words).stdout.split()) == set(ASKING)
 
 
 def test_the_tools_that_ask_are_all_that_do_more_than_read(tmp_path: Path) -> None:
     toolbox = default_toolbox(
         tmp_path, None, ToolContext(runner=CommandRunner(tmp_path, settings=ToolSettings, limits=Limits))
     )
-    assert {name for name in toolbox.names if toolbox.permission(name) != "read"} == set(_ASKING)
+    assert {name for name in toolbox.names if toolbox.permission(name) != "read"} == set(ASKING)

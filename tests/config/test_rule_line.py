@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from nca.config.rule_line import rules_of_line
-from nca.config.tables import OWN_TOOLS
 from nca.errors import UsageError
 
 
-def meant(line: str) -> list[tuple[str, str]]:
-    return [(rule.tool, rule.subject) for rule in rules_of_line(line, OWN_TOOLS)]
+def meant(line: str, directory: Path = Path("/nowhere")) -> list[tuple[str, str]]:
+    return [(rule.tool, rule.subject) for rule in rules_of_line(line, directory)]
 
 
 @pytest.mark.parametrize(
@@ -74,10 +75,23 @@ def test_a_tool_of_claude_code_has_what_it_means_there(line: str, rules: list[tu
         ("fetch_url *.example.com", "a rule that allows names one host"),
         ("mcp__github__create_issue x", "with all its arguments"),
         ("a\x1b[31m", "there is no tool"),
+        ("read_file x", "it needs no rule: no mode asks about it"),
+        ("task", "it needs no rule"),
+        ("write_file /etc/**", "it is outside of /nowhere"),
+        ("edit_file ../x", "it is outside of /nowhere"),
+        ("edit_file ~/x", "it is outside of /nowhere"),
     ],
 )
 def test_what_would_allow_nothing_or_too_much_is_refused(line: str, said: str) -> None:
     with pytest.raises(UsageError) as refused:
-        rules_of_line(line, OWN_TOOLS)
+        rules_of_line(line, Path("/nowhere"))
     assert said in str(refused.value)
     assert str(refused.value).isprintable()
+
+
+def test_a_rule_for_files_is_about_those_that_may_be_written_here(tmp_path: Path) -> None:
+    (tmp_path / "src").mkdir()
+    with pytest.raises(UsageError, match=r"it names a folder; write src/\*\* for all"):
+        meant("edit_file src", tmp_path)
+    for subject in ("src/**", "new", f"{tmp_path}/src/a.py", f"{tmp_path.parent}/**", "/**", "./**", "src/../b"):
+        assert meant(f"write_file {subject}", tmp_path) == [("write_file", subject)]
