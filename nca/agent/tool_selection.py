@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import os
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -216,21 +217,21 @@ def tool_counts(
         if permission is not None:
             source, part = sources.get(name, BUILT_IN), tokens.get(name, 0)
             about = tool["function"]["description"]
-            found.append(ToolCount(name, about, permission, source, name in weights, part, *counts.get(name, [0] * 4)))
+            found.append(ToolCount(name, about, permission, source, name in weights, part, *counts[name]))
     return found
 
 
 def _history(entries: Iterable[Entry]) -> dict[str, list[int]]:
     """Calls, failures, refusals and tokens of results by tool."""
-    counts: dict[str, list[int]] = {}
+    counts: dict[str, list[int]] = defaultdict(lambda: [0] * 4)
     names: dict[str, str] = {}
     for entry in entries:
         message = entry.message
         for call in message.tool_calls:
             names[call.id] = call.name
-            counts.setdefault(call.name, [0] * 4)[0] += 1
+            counts[call.name][0] += 1
         if message.role == "tool":
-            count = counts.setdefault(message.name or names.get(message.tool_call_id, ""), [0] * 4)
+            count = counts[message.name or names.get(message.tool_call_id, "")]
             count[1] += message.is_error
             count[2] += message.is_error and message.text.startswith(NOT_RUN)
             count[3] += entry_tokens(entry)
