@@ -88,6 +88,7 @@ def test_the_numbers_are_read(text: str, asked: int | None, limit: int | None) -
         ("Unable to submit request because it has a maxOutputTokens value of 65536", 400, "lower_max_tokens"),
         ("messages.0: all messages must have non-empty content", 400, "repair_history"),
         ("Tool call id was call_abc but must be a-z, A-Z, 0-9, with a length of 9.", 400, "repair_history"),
+        ("Payload too large: 60000000 bytes (about 15000000 tokens), limit 33554432 bytes", 400, "shrink_payload"),
         ("image exceeds 5 MB maximum: 6000000 bytes > 5242880 bytes", 400, "shrink_payload"),
         ("Function name too long: maximum length is 64", 400, "fail"),
         ("This model's maximum context length is 4096 tokens.", 429, "backoff"),
