@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from nca.context.view import Marker, Stub, Summary, Verbatim, View, put_aside, ranges_of, seqs
 from nca.errors import StoreError
 from nca.sessions import CompactionRecord, Session, Store
-from nca.sessions.view_rows import BESIDE, REDO, REWIND, UNPIN
+from nca.sessions.view_rows import BESIDE, REDO, RESTORE, REWIND, UNPIN
 from tests.context.test_view import PLACES, view_of
 from tests.sessions.samples import MANUAL, RICH_VIEW, SUMMARY, change_pins, hiding, said
 
@@ -124,6 +124,20 @@ def test_undo_and_redo_walk_back_and_forth(talk: Session) -> None:
     assert talk.views.redo() is None
     assert [record.undone for record in talk.views.compactions()] == [False, False, False]
     assert len(talk.log.entries()) == 11
+
+
+def test_going_to_a_view_makes_the_session_the_one_used_last(store: Store, talk: Session) -> None:
+    restored = CompactionRecord(trigger=RESTORE, stages=(RESTORE,))
+    with store.create(directory="/", model="m") as other:
+        for go, last in (
+            (lambda: talk.views.commit(hiding(2), MANUAL), talk),
+            (talk.views.undo, talk),
+            (talk.views.redo, talk),
+            (lambda: talk.views.commit(hiding(4), restored), other),
+        ):
+            other.log.append(said("meanwhile"))
+            assert go()
+            assert store.list(limit=1)[0].id == last.info.id
 
 
 def test_a_new_compaction_drops_what_could_be_redone(talk: Session) -> None:
