@@ -69,6 +69,10 @@ def test_enter_typed_while_the_terminal_is_lent_sends_the_line() -> None:
         tty.until(lambda: any(line.endswith("wor") for line in tty.shown()))
         tty.process.kill(signal.SIGUSR1)
         tty.sees("| 'hello\\rwor'")
+        lent, back = tty.raw.index(b"ready"), tty.raw.index(b"| ")
+        marks = [b"\x1b[?2004h", b"\x1b[?2004l"]
+        for at, said_last in ((lent, 1), (back, 0)):  # a paste is marked for nca, and not for another program
+            assert max(range(2), key=lambda mark: tty.raw.rfind(marks[mark], 0, at)) == said_last
 
 
 ABOVE = """
