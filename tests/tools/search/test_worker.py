@@ -1,10 +1,12 @@
-"""Glob patterns against paths."""
+"""Glob patterns against paths, and the part of a line that is shown."""
 
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from nca.tools.search_worker import matcher
+from nca.tools.search_worker import SHOWN_CHARS, around, matcher
 
 
 @pytest.mark.parametrize(
@@ -42,3 +44,16 @@ def test_no_pattern_takes_long() -> None:
     """A regular expression for these would take years."""
     assert not matcher("*a" * 60 + "b")("a" * 250)
     assert not matcher("**/" * 60 + "b")("a/" * 500 + "c")
+
+
+@given(st.integers(1, 3 * SHOWN_CHARS).flatmap(lambda length: st.tuples(st.just(length), st.integers(0, length - 1))))
+def test_a_line_is_shown_around_the_match_and_says_where_it_goes_on(case: tuple[int, int]) -> None:
+    length, at = case
+    line = "".join(map(chr, range(0x4E00, 0x4E00 + length)))
+    shown = around(line, at)
+    part = shown.strip("…")
+    assert line[at] in part
+    assert part in line
+    assert len(part) == min(length, SHOWN_CHARS)
+    before, after = line.split(part)
+    assert shown == bool(before) * "…" + part + bool(after) * "…"
