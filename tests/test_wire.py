@@ -52,6 +52,12 @@ def test_a_row_comes_back_as_it_was_and_is_not_changed(row: dict[str, Any]) -> N
     assert msgspec.json.decode(msgspec.json.encode(message), type=Message) == message
 
 
+def test_what_a_part_holds_is_told_by_its_type() -> None:
+    parts = [part for row in ROWS if isinstance(row["content"], list) for part in message_from_dict(row).content or ()]
+    kinds = {part.payload["type"]: part.kind for part in parts if isinstance(part, MediaPart)}
+    assert kinds == {"image_url": "image", "input_audio": "audio", "file": "document"}
+
+
 def test_a_call_has_no_keys_but_its_own_where_it_came_with_none_that_say_something() -> None:
     call = {**CALL, "index": 0, "extra_content": None, "_note": 1}
     row = {"role": "assistant", "content": None, "tool_calls": [call]}
