@@ -46,9 +46,7 @@ def run(
     session: Annotated[
         str | None, typer.Option(help="Continue this session (id or name).", autocompletion=flags.sessions)
     ] = None,
-    continue_: Annotated[
-        bool, typer.Option("--continue", "-c", help="Continue the last session of nca run here, else the last chat.")
-    ] = False,
+    continue_: flags.Continue = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object: the answer and the figures.")] = False,
     stream: Annotated[
         str | None,
