@@ -109,7 +109,7 @@ def responses_compact(body: Mapping[str, Any], caller: Caller) -> dict[str, Any]
     asked = {key: body[key] for key in own if body.get(key) is not None}
     result = compact(asked, **_given(body, _BUDGET))
     before = result.tokens_before
-    if not result.compacted and before < result.budget_tokens:
+    if not result.compacted:
         with suppress(ContextDoesNotFit):  # one message may be all of it
             result = compact(asked, **{**_given(body, _BUDGET), "context_window": before + 1, "max_output_tokens": 1})
     output = _without_calls(result.messages)
