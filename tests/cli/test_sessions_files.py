@@ -216,6 +216,8 @@ def test_a_copy_goes_to_a_new_file_or_a_store_and_never_over_another_file(tmp_pa
         assert done.stderr == f"nca: {notes} is not a session database; it was left alone. Name another file.\n"
     assert (notes.read_text(), sorted(tmp_path.iterdir())) == ("my notes", before)
     assert nca("sessions", "copy", "--to", "copy.db", home=tmp_path).stdout == "Copied 1 session.\n"
+    with store_in(tmp_path) as store, store.create(directory="/work", model="m") as other:
+        other.log.append(said("not asked for"))
     again = nca("sessions", "copy", talk, "--to", "copy.db", home=tmp_path)
     assert again.stdout == "Copied 0 sessions. 1 was already there.\n"
 
