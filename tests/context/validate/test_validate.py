@@ -27,6 +27,11 @@ def test_all_others_speak_openai(provider: str) -> None:
     assert validate_request(LATE, provider, tools=[{}] * 129)
 
 
+@pytest.mark.parametrize("rows", [[], [{"role": "assistant", "content": "Hi"}]])
+def test_gemini_is_sent_the_user_first(rows: list[dict[str, str]]) -> None:
+    assert "the first content is not the user's" in validate_request(rows, "gemini")
+
+
 def test_a_missing_provider_is_refused_with_what_is_valid() -> None:
     with pytest.raises(UsageError, match="valid: openai, anthropic, gemini, mistral"):
         validate_request(LATE, "")
