@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +15,23 @@ from nca.file_history.restore import Watch
 from nca.sessions.store import Store
 from tests.file_history.room import Room, paths
 from tests.file_history.world import snapshot
+from tests.testing.forks import standing_code
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from nca.file_history.restore import Watch
+from nca.sessions.store import Store
+from tests.file_history.room import Room
+
+def die(done, of):
+    if done == int(sys.argv[4]):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+with Store.open(Path(sys.argv[1])) as store:
+    history = Room(Path(sys.argv[2]), store, session_id=sys.argv[3]).history
+    history.apply(history.plan(0), watch=Watch(progress=die))
+"""
 
 
 def test_edits_are_taken_back_and_forth(room: Room) -> None:
@@ -55,6 +75,21 @@ def test_what_someone_else_changed_is_left_unless_it_is_taken(room: Room) -> Non
     assert room.texts() == {"between": "nca again"}
     room.history.apply(room.history.plan_back(outcome.id))
     assert room.texts() == {"since": "mine", "between": "nca again"}
+
+
+@pytest.mark.parametrize("step", [1, 2, 3])
+def test_a_rewind_that_was_killed_is_finished_and_leaves_nothing_half_written(
+    tmp_path: Path, room: Room, store: Store, step: int
+) -> None:
+    for name in ("a", "b"):
+        (room.root / name).write_text("one\n")
+        room.edit(name, "two\n")
+    words = (str(tmp_path / "home" / "sessions.db"), str(room.root), room.session_id, str(step))
+    child = subprocess.run(standing_code(KILLED, *words), capture_output=True, check=False)
+    assert child.returncode == -signal.SIGKILL, child.stderr
+    assert len(room.texts()) > 2
+    Room(room.root, store, session_id=room.session_id).history.recorder.recover()
+    assert room.texts() == {"a": "one\n", "b": "one\n"}
 
 
 def test_what_was_taken_back_has_not_changed(room: Room) -> None:
