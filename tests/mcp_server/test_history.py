@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import sqlite3
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -128,6 +130,17 @@ async def test_messages_are_read_whole_over_several_answers(
             wanted, offset = more[1], int(more[2] or 0)
     expected = "".join(plain(f"<{text}>") for text in texts) + "shell command: ls<end>"
     assert re.sub(r"\n+", "", shown) == re.sub(r"\n+", "", expected)
+
+
+@pytest.mark.parametrize(("tool", "asks"), [("recall", {"query": "hippo"}), ("sessions", {})])
+async def test_sessions_that_cannot_be_read_are_no_sessions_that_there_are_not(
+    history: History, path: Path, tool: str, asks: dict[str, str]
+) -> None:
+    with Store.open(path) as store:
+        talk(store, "/work", "a hippo", "yes")
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("DROP TABLE messages")
+    assert "[some sessions cannot be read: " in await asked(history, tool, **asks)
 
 
 async def test_an_id_that_could_be_several_is_refused(history: History, path: Path) -> None:
