@@ -65,8 +65,7 @@ def _serve(parameters: dict[str, Any]) -> Any:
     common.ui = False
     # Tools require the template engine.
     common.use_jinja = True
-    if parameters["template"]:
-        common.chat_template = parameters["template"]
+    common.chat_template = parameters["template"]  # "", as it is anyway: the one in the file
     # Report a request that does not fit instead of cutting it silently.
     common.ctx_shift = False
     common.cache_ram_mib = 0
