@@ -32,10 +32,12 @@ from nca.models.providers import (
     address_variable,
     endpoint_of,
     key_of,
+    known_secrets,
     provider_of,
 )
 from nca.models.reasoning import has_all_blocks, is_thinking
 from nca.models.stream import Deadlines, LitellmStream, limits_of
+from nca.redact import Redactor
 
 if TYPE_CHECKING:
     from nca.models.http_clients import AnthropicClient, OpenAIClient
@@ -200,7 +202,7 @@ class ProviderModel:
                     if is_callers:
                         # on_delta raised: not the provider's error.
                         raise
-                    explained = explain(error, model=self.facts.name, api_base=self.api_base)
+                    explained = self._explained(error)
                     if not self._is_met:
                         self._is_met = True
                         explained = await told_apart(explained, error, self.api_base)
@@ -209,6 +211,10 @@ class ProviderModel:
 
         most = self.settings.max_retries
         return await with_retries(attempt, max_retries=most, may_retry=lambda: not handed_on, on_retry=self.on_retry)
+
+    def _explained(self, error: BaseException) -> ProviderError:
+        secrets = {"api_key": self.api_key, **known_secrets({**os.environ, **self.env})}
+        return explain(error, model=self.facts.name, api_base=self.api_base, redactor=Redactor(secrets))
 
     async def load(self) -> None:
         """Import what the first request needs. Raises ModelUnavailable, ModelNotFound."""

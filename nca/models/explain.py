@@ -11,9 +11,10 @@ from nca.humanize import one_line
 from nca.models import certificates, failures
 from nca.models.error_details import ErrorDetails, causes, read_error
 from nca.models.failure_rules import codes, says
-from nca.models.failures import MAX_TEXT_CHARS, PassingFailure, classify_provider_error, is_quota
+from nca.models.failures import MAX_TEXT_CHARS, PassingFailure, classify_provider_error, is_quota, quoted
 from nca.models.providers import EMBEDDED, address_of, is_loopback, key_of, provider_of, proxy_variable, start_of
 from nca.models.redirects import RedirectRefused
+from nca.redact import KEYS_BY_SHAPE, Redactor
 
 _UNREACHABLE = frozenset({"ConnectError", "ConnectTimeout", "ConnectionRefusedError", "ProxyError", "gaierror"})
 """No connection was made. litellm's APIConnectionError is not listed: litellm uses it for every unknown error."""
@@ -47,16 +48,18 @@ class BrokenStream(Exception):
     """The connection ended, or carried something unreadable, before the answer was complete."""
 
 
-def explain(error: BaseException, *, model: str = "", api_base: str = "") -> ProviderError:
+def explain(
+    error: BaseException, *, model: str = "", api_base: str = "", redactor: Redactor = KEYS_BY_SHAPE
+) -> ProviderError:
     """The error to raise: `message` says what happened, `advice` what to do, `failure` how nca reacts.
 
-    A PassingFailure may be retried. The provider's own text is cut to 200 characters.
+    A PassingFailure may be retried. The provider's own text has passed the redactor, and is cut to 200 characters.
     """
     details = read_error(error)
     if isinstance(error, EmptyAnswer) and not error.body.strip():
         return _passing(f"{model} sent an empty answer.", most_retries=failures.EMPTY_TRIES)
     if isinstance(error, BrokenStream):
-        return _passing(one_line(str(error), MAX_TEXT_CHARS))
+        return _passing(quoted(str(error), redactor))
     if isinstance(error, TimeoutError) and str(error):
         advice = "Try again, raise the setting (`nca config set`), or choose another model with --model."
         return _passing(str(error), advice, most_retries=failures.LATE_TRIES)
@@ -68,10 +71,10 @@ def explain(error: BaseException, *, model: str = "", api_base: str = "") -> Pro
     where = address or f"the provider of {model}"
     if lasting := _lasting(error, details, where, address):
         return ProviderError(lasting[0], advice=lasting[1])
-    failure = classify_provider_error(error)
+    failure = classify_provider_error(error, redactor=redactor)
     at = f" at {api_base}" if api_base else ""
     if isinstance(error, EmptyAnswer) and failure.action == "fail" and not (details.statuses or is_quota(details)):
-        message = f"The server{at} does not speak the chat protocol: {one_line(error.body, MAX_TEXT_CHARS)}"
+        message = f"The server{at} does not speak the chat protocol: {quoted(error.body, redactor)}"
         return _passing(message, "Check model.api_base, or the proxy.", most_retries=failures.EMPTY_TRIES)
     if "TooManyRedirects" in details.classes:
         return ProviderError(f"The server{at} redirects in a loop.", advice="Check model.api_base.", failure=failure)

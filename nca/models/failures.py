@@ -24,7 +24,7 @@ from nca.events import RetryScheduled
 from nca.humanize import duration, one_line
 from nca.models import failure_rules as rules
 from nca.models.error_details import ErrorDetails, read_error
-from nca.redact import KEYS_BY_SHAPE
+from nca.redact import KEYS_BY_SHAPE, Redactor
 
 _WAIT_IN_TEXT = re.compile(
     r"(?:retry(?:[ _-]?after|delay|[ _]in)?|try again (?:in|after)|wait)\W{0,6}(?:for )?(?P<number>\d+(?:\.\d+)?)\s*"
@@ -54,16 +54,19 @@ _SMALL_INPUT_RATIO = 0.5
 """An input up to this share of the window fits; only the output limit is too large."""
 
 
-def classify_provider_error(error: object, *, status: int | None = None, provider: str = "") -> ProviderFailure:
+def classify_provider_error(
+    error: object, *, status: int | None = None, provider: str = "", redactor: Redactor = KEYS_BY_SHAPE
+) -> ProviderFailure:
     """Classify a provider's error. Never raises.
 
     error: an exception, a response body, or a mapping (also a streamed event, or a reply that hides an error).
     status: the HTTP status, if the error does not contain it.
+    redactor: what the provider says passes it, for some proxies repeat the key that was sent.
     """
     details = read_error(error, status=status, provider=provider)
     action, is_overflow = _decide(details)
     limit, asked = _limit_and_asked(details)
-    message = _message(details)
+    message = quoted(_message(details), redactor)
     return ProviderFailure(
         action=action,
         is_overflow=is_overflow,
@@ -251,13 +254,17 @@ def _message(details: ErrorDetails) -> str:
         text for text in texts if text and not rules.PAGE.match(text) and not rules.ONLY_STATUS.fullmatch(text)
     ]
     if sentences:
-        # Some proxies repeat the key that was sent.
-        return one_line(KEYS_BY_SHAPE.text(sentences[-1]), MAX_TEXT_CHARS)
+        return sentences[-1]
     if not any(rules.PAGE.match(text) for text in texts):
         return ""
     title = rules.TITLE.search("\n".join(texts))
     sent = "the server sent a web page"
-    return one_line(f"{sent}, “{title[1]}”" if title else sent, MAX_TEXT_CHARS)
+    return f"{sent}, “{title[1]}”" if title else sent
+
+
+def quoted(text: str, redactor: Redactor) -> str:
+    """What a provider says, on one line: keys go before it is cut, or a part of one would stay."""
+    return one_line(redactor.text(text), MAX_TEXT_CHARS)
 
 
 def retry_after_seconds(headers: Mapping[str, str], text: str = "", *, now: datetime | None = None) -> float | None:

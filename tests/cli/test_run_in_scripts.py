@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from nca.testing.faults import error
 from nca.testing.provider import Provider
 from tests.testing.forks import Child, forked, shared
 
@@ -84,6 +85,20 @@ def test_json_says_why_a_turn_failed(provider: Provider, tmp_path: Path) -> None
     assert "--model" in result["error"]["advice"]
     provider.api_key = ""
     assert json.loads(run(provider, tmp_path, "Hello", "--json").stdout)["error"] is None
+
+
+@pytest.mark.parametrize("how", [(), ("--json",), ("--stream", "ndjson")])
+@pytest.mark.parametrize("before", [0, 150])
+def test_a_key_that_a_provider_repeats_is_in_no_output(
+    provider: Provider, tmp_path: Path, how: tuple[str, ...], before: int
+) -> None:
+    key = "test-key-1234567890abcdef"
+    provider.faults["test-model"] = error(401, f"{'x ' * (before // 2)}Incorrect API key provided: {key}")
+    failed = run(provider, tmp_path, "Hello", *how, OPENAI_API_KEY=key)
+    said = failed.stdout + failed.stderr
+    assert "The API key for openai/test-model was rejected" in said
+    assert key[:12] not in said
+    assert before or "[redacted OPENAI_API_KEY]" in said
 
 
 def test_a_message_that_was_put_aside_after_a_failure_is_shown_as_taken_back(
