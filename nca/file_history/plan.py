@@ -151,11 +151,12 @@ def plan_rewind(root: Path, journal: Sequence[Change], read: Read, most_bytes: i
         changes = list(group)
         then = changes[0].before
         now, content = look(root, path, most_bytes)
-        if now.is_same(then):
+        without, reads = without_session(changes, read)
+        if now.is_same(then) or without.is_same(changes[-1].after):
+            # All is as it was, or what differs is somebody else's.
             continue
         target = _settable(then, now)
         is_mixed = any(one.is_mixed for one in changes)
-        without, reads = without_session(changes, read)
         if not now.is_same(changes[-1].after):
             reads = _reading(now, content, reads)
         kind, reason = _verdict(root, now, target, changes)

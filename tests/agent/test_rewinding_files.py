@@ -116,3 +116,21 @@ def test_both_are_what_they_were(steps: list[tuple[str, Any]]) -> None:
             if not any(what == "chat" for what, _ in steps[:number]):
                 told = talk.user_input.files_taken_back()
                 assert told == ((TAKEN_BACK.format(talk.unheard()),) if talk.unheard() else ())
+
+
+def test_what_somebody_wrote_later_is_no_matter_of_a_turn_that_changed_no_file(tmp_path: Path) -> None:
+    talk = Work(tmp_path)
+    talk.work(1, [("a", "one\n")])
+    talk.work(2, [])
+    for _ in range(2):
+        newest = talk.rewinds.last_turn()
+        assert newest is not None
+        talk.go(newest, "both")
+    for _ in range(2):
+        asyncio.run(talk.rewinds.go_forward())
+    (tmp_path / "a").write_text("one\nmine\n")
+    newest = talk.rewinds.last_turn()
+    assert newest is not None
+    assert newest.text.startswith("Do it xx")
+    assert asyncio.run(talk.rewinds.changes(newest)) == ()
+    assert asyncio.run(talk.rewinds.plan(newest)).is_empty
