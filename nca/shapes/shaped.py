@@ -49,6 +49,8 @@ class ShapedMessages(ABC):
 
     def __init__(self, given: Any) -> None:
         self._given: Mapping[str, Any] = given if isinstance(given, Mapping) else {}
+        # The rows tell the shape, and items may be under `messages` too.
+        self.key = self.key if self.key in self._given else "messages"
         self._list: Any = given[self.key] if self._given else given
         tools = self._given.get("tools")
         self.tools: list[Any] = tools if isinstance(tools, list) else []

@@ -73,3 +73,16 @@ def test_it_is_read_in_its_shape(given: Any) -> None:
     shaped = read_shape(given)
     assert shaped.shape == shape_of(given)
     assert [message.role for message in shaped.messages] == ["user"]
+
+
+@pytest.mark.parametrize(
+    "row", [said("input_text", text="x"), {"type": "function_call_output", "call_id": "c", "output": "x"}]
+)
+def test_items_under_messages_are_read_and_come_back_there(row: Row) -> None:
+    given = {"messages": [HI, row], "model": "m"}
+    shaped = read_shape(given)
+    assert shaped.messages[-1].text == "x"
+    written = shaped.write(shaped.messages, shaped.messages)
+    assert (shaped.request(written.rows), shaped.positions) == (given, [1, 2])
+    with pytest.raises(InvalidMessages, match="item 2"):
+        read_shape({"messages": [row, {"type": "computer_call"}]})
