@@ -7,6 +7,7 @@ NcaError                     exit code 1
 │   └── ViewInUse            2  a view of one conversation was used for another
 ├── ProviderError            3  the provider failed; .failure says how
 │   ├── OnlyReasoned         3  the answer reached its length limit before any text
+│   ├── AnswerFiltered       1  the provider's content filter ended the answer before any text
 │   └── ModelUnavailable     3  no endpoint, no key, no weights
 │       └── ModelNotFound    3  the provider does not know the model
 ├── ContextDoesNotFit        4  the part that may not be compacted is larger than the budget
@@ -108,6 +109,12 @@ class ProviderError(NcaError):
 
 class OnlyReasoned(ProviderError):
     """The model reasoned until the answer reached its length limit."""
+
+
+class AnswerFiltered(ProviderError):
+    """The provider's content filter ended the answer before any text."""
+
+    exit_code = 1
 
 
 class ModelUnavailable(ProviderError):

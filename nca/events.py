@@ -262,7 +262,7 @@ class TurnFinished(_Event, frozen=True):
     is_empty: it was interrupted before anything came; the log holds nothing of it but the user's message.
     content_filter: the provider's content filter ended the answer.
     files_changed: the paths of the files that the turn changed, as far as recorded.
-    error: why the turn failed; None if it did not.
+    error: the error that ended the turn; None if none did.
     """
 
     reason: Literal["answered", "interrupted", "max_steps", "stuck", "length", "content_filter", "failed"]

@@ -26,7 +26,7 @@ from nca.config.loaded import LoadedSettings
 from nca.config.overrides import canonical
 from nca.config.paths import PathLike, read_paths
 from nca.errors import ConfigError, ContextDoesNotFit, NcaError, StoreError, UsageError
-from nca.events import ErrorRaised, Failure, Listener, Listeners, Notice, TurnFinished, TurnStarted
+from nca.events import ErrorRaised, Listener, Listeners, Notice, TurnFinished, TurnStarted
 from nca.file_history.restore import Watch
 from nca.humanize import UsualNotice
 from nca.messages import Message
@@ -236,7 +236,7 @@ class Conversation:
         except NcaError as error:
             if isinstance(error, ContextDoesNotFit) and (way_out := self._window.state.way_out):
                 error.advice += f" {way_out}"
-            finished = turn.fail(Failure.of(error), started)
+            finished = turn.fail(error, started)
             self._emit(ErrorRaised.of(error))
         except (asyncio.CancelledError, KeyboardInterrupt) as error:
             finished = turn.interrupt(started)
@@ -244,7 +244,7 @@ class Conversation:
             cancelled = error if isinstance(error, asyncio.CancelledError) else None
         except BaseException as error:
             # A fault of the program's or of our own: the caller gets it, after the log is closed and the end is told.
-            self._ended(turn.fail(Failure.of(error), started), text, asked)
+            self._ended(turn.fail(error, started), text, asked)
             raise
         return self._ended(finished, text, asked), cancelled
 

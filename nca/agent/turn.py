@@ -17,7 +17,15 @@ from nca.agent.spending import ask_counted, leave_out_tools, refuse_above_limit
 from nca.agent.window import Window
 from nca.context.file_reads import CUT_OFF, CUT_OFF_BY_USER, NOT_RUN
 from nca.context.validate import validate_request
-from nca.errors import ContextDoesNotFit, NcaError, OnlyReasoned, ProviderError, ProviderFailure, sentence
+from nca.errors import (
+    AnswerFiltered,
+    ContextDoesNotFit,
+    NcaError,
+    OnlyReasoned,
+    ProviderError,
+    ProviderFailure,
+    sentence,
+)
 from nca.events import (
     ErrorRaised,
     Failure,
@@ -142,15 +150,16 @@ class Turn:
         self.keep_partial()
         return self._finished("interrupted", started)
 
-    def fail(self, why: Failure, started: float) -> TurnFinished:
+    def fail(self, error: BaseException, started: float) -> TurnFinished:
         """Keep the partial answer of a failed turn. A store that fails too must not hide the first error."""
         if not self.window.session.is_read_only:
             try:
                 self.keep_partial(CUT_OFF, FAILED)
-            except NcaError as error:
-                self.emit(ErrorRaised.of(error))
-        took = time.monotonic() - started
-        return TurnFinished("failed", self.text, self.steps, took, exit_code=why.exit_code, error=why)
+            except NcaError as second:
+                self.emit(ErrorRaised.of(second))
+        took, why = time.monotonic() - started, Failure.of(error)
+        reason: _End | Literal["failed"] = "content_filter" if isinstance(error, AnswerFiltered) else "failed"
+        return TurnFinished(reason, self.text, self.steps, took, exit_code=why.exit_code, error=why)
 
     def keep_partial(self, cut_off: str = CUT_OFF_BY_USER, not_begun: str = STOPPED) -> None:
         """Append the partial answer, marked as interrupted, and a result for every open call, begun or not."""

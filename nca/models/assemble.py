@@ -9,7 +9,7 @@ import json
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from nca.errors import OnlyReasoned, ProviderError, ProviderFailure
+from nca.errors import AnswerFiltered, OnlyReasoned, ProviderFailure
 from nca.messages import Message, ResponseFacts, Usage, clean_text
 from nca.models.claude import ClaudeBlocks, as_count, samplings
 from nca.models.error_details import looks_like_error
@@ -190,7 +190,7 @@ class Assembler:
             case "content_filter" | "refusal":
                 said = "The provider's content filter stopped the answer."
                 advice = "Rephrase it, or choose another model with --model."
-                raise ProviderError(said, advice=advice, failure=ProviderFailure("fail", False, message=said))
+                raise AnswerFiltered(said, advice=advice, failure=ProviderFailure("fail", False, message=said))
             case _:
                 raise EmptyAnswer
 

@@ -252,7 +252,7 @@ class ChatApp:
         if finished.reason == "interrupted":
             self._take_back(line if finished.is_empty else ())
             self._interrupted()
-        elif finished.reason == "failed":
+        elif finished.error is not None:
             self._take_back(line)
             self._leave_with(finished.exit_code)
         elif finished.exit_code:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from nca.testing.faults import error
+from nca.testing.faults import error, finish
 from nca.testing.provider import Provider
 from tests.testing.forks import Child, forked, shared
 
@@ -85,6 +85,16 @@ def test_json_says_why_a_turn_failed(provider: Provider, tmp_path: Path) -> None
     assert "--model" in result["error"]["advice"]
     provider.api_key = ""
     assert json.loads(run(provider, tmp_path, "Hello", "--json").stdout)["error"] is None
+
+
+@pytest.mark.parametrize("text", ["", "The first of it"])
+def test_a_filtered_answer_ends_alike_whether_some_of_it_came(provider: Provider, tmp_path: Path, text: str) -> None:
+    provider.faults["test-model"] = finish("content_filter", text)
+    filtered = run(provider, tmp_path, "Hello", "--json")
+    result = json.loads(filtered.stdout)
+    assert (result["reason"], result["text"], filtered.returncode) == ("content_filter", text, 1)
+    assert (result["error"] or {"exit_code": 1})["exit_code"] == 1
+    assert (result["error"] is None) == bool(text)
 
 
 @pytest.mark.parametrize("how", [(), ("--json",), ("--stream", "ndjson")])
