@@ -13,6 +13,7 @@ import msgspec
 
 from nca.context.file_reads import CUT_OFF, NOT_RUN
 from nca.context.tokens import message_tokens
+from nca.context.view import Range
 from nca.errors import StoreDamaged, StoreError, StoreUnreachable
 from nca.messages import Entry, Message
 from nca.sessions.access import SessionAccess
@@ -234,6 +235,24 @@ def appended(connection: Transaction, session: int, entries: Sequence[Entry], *,
     connection.execute("UPDATE sessions SET title = ? WHERE number = ? AND title = ''", (title, session))
     if is_use:
         touch(connection, session, entries[-1].at)
+
+
+def retitle(connection: Transaction, session: int, said: str, before: Sequence[Range], now: Sequence[Range]) -> None:
+    """Title a session by the first message of the person in the conversation, if that became another one.
+
+    said  the condition for messages of the person; before, now: what was and is aside
+    """
+    old, new = (_first(connection, session, said, aside) for aside in (before, now))
+    if old != new:
+        title = title_of([stored_message(new[1], "user", new[0], len(new[1]))]) if new else ""
+        connection.execute("UPDATE sessions SET title = ? WHERE number = ?", (title, session))
+
+
+def _first(connection: Transaction, session: int, said: str, aside: Sequence[Range]) -> tuple[int, str] | None:
+    shown = "".join(f" AND NOT (seq BETWEEN {first} AND {last})" for first, last in aside)
+    sql = f"SELECT seq, body FROM messages WHERE session = ? AND {said}{shown} ORDER BY seq LIMIT 1"  # noqa: S608
+    found: tuple[int, str] | None = connection.execute(sql, (session,)).get
+    return found
 
 
 def insert(database: SessionDatabase, connection: Transaction, session: int, copied: Sequence[Entry]) -> None:

@@ -165,11 +165,12 @@ def as_fork(copy: SessionCopy, name: str = "") -> SessionCopy:
 
 
 def as_new(copy: SessionCopy, *, is_fork: bool) -> SessionCopy:
-    """The copy as a session that is used now. Its title is what its first message says."""
+    """The copy as a session that is used now. Its title is what the first message of the conversation says."""
     if not is_fork:
         # It may be somebody else's session: their choice says nothing about this person's models.
         copy = copy.with_info(chosen_model="")
-    title = log.title_of([entry.message for entry in copy.entries])
+    aside = next((view.aside for view in copy.views if view.number == copy.head_view), ())
+    title = log.title_of([entry.message for entry in copy.entries if not is_in(entry.seq, aside)])
     return copy.with_info(title=title, updated_at=time.time())
 
 

@@ -139,6 +139,8 @@ class SessionViews:
             raise StoreError("A pin is on a message that is not in this session")
         if record.view_before not in (CURRENT, current):
             raise StoreError("The compaction was not applied: the view has changed since it was planned")
+        if record.trigger in PUTS_ASIDE:
+            log.retitle(connection, session, self._access.database.said, self.stored_view(current).aside, view.aside)
         parent = current if parent == CURRENT else parent
         items = tuple(view_rows.stored_items(connection, session, view))
         left = CURRENT if parent == current else current

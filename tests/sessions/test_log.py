@@ -9,10 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nca.context.view import View, put_aside
 from nca.errors import StoreError
 from nca.messages import AttachmentPart, Entry, MediaPart, Message, TextPart, ToolCall, clean_text
 from nca.sessions import Session, Store
 from nca.sessions.database import connect
+from nca.sessions.view_rows import BESIDE, REDO, REWIND, CompactionRecord
 from tests.sessions.samples import calling, hiding, pin, result, said
 
 EVERY_KIND = [
@@ -235,6 +237,21 @@ def test_the_title_is_what_the_person_said_first(session: Session) -> None:
     session.log.append(said("another"))
     assert session.info.title.startswith("fix the bug")
     assert session.info.messages == 4
+
+
+def test_a_message_that_is_no_part_of_the_conversation_gives_no_title(store: Store) -> None:
+    with store.create(directory="/w", model="m") as session:
+        session.log.append([*said("my password"), *said("/btw"), *said("the question")])
+        without = put_aside(View(), [(1, 2)])
+        session.views.commit(without, CompactionRecord(trigger=BESIDE))
+        assert session.info.title == "the question"
+        assert store.fork(session.info.id).title == "(fork) the question"
+        session.views.commit(put_aside(without, [(3, 3)]), CompactionRecord(trigger=REWIND))
+        assert session.info.title == ""
+        session.log.append(said("another one"))
+        assert session.info.title == "another one"
+        session.views.commit(View(), CompactionRecord(trigger=REDO))
+        assert session.info.title == "my password"
 
 
 def test_a_closed_session_takes_nothing_more(session: Session) -> None:
