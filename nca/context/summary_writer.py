@@ -262,19 +262,38 @@ class _Writing:
 HEADINGS = ("## ", "### ", "#### ")
 UNKNOWN = " (?)"
 """The mark after a name that the summarized messages do not contain."""
+FEWEST_FIGURES = 2
+"""With fewer a word is prose, such as "3-step", and a number counts something."""
 _SPECIFIC = re.compile(
-    r"(?<![\w/.-])(?:[\w.-]*/[\w./-]*\w|[\w-]+\.[a-z]{2,4}|[\w-]{2,}\.[a-z]|[A-Z][A-Z0-9]{1,9}-\d+|#\d{2,}|\d{4,}"
-    r"|(?=[0-9a-f]*\d)[0-9a-f]{7,40})(?![\w/]|\.\w)"
+    r"(?<![\w/.-])(?:[\w.-]*/[\w./-]*\w|[\w-]+\.[a-z]{2,4}|[\w-]{2,}\.[a-z])(?![\w/]|\.\w)"
+    r"|(?<![A-Za-z0-9_/])(?:\d(?:[\d.,:'-]*\d)?(?:-?[A-Za-z]+)?(?![A-Za-z0-9_])|[A-Za-z0-9]+(?:[_-][A-Za-z0-9]+)*)"
 )
-"""Paths, file names, tickets, hashes and long numbers: a model must not make these up."""
+"""Paths and file names; numbers with their units; words, of which only those with figures or an underscore count."""
+_SEPARATORS = re.compile(r"(?<=\d)[.,:'-](?=\d)")
+"""What one may leave out of a number, or write otherwise."""
 
 
 def marked(prose: str, covered: str) -> str:
-    """The prose with a mark behind each path, ticket, hash and long number that is nowhere in the covered messages."""
-    unknown = {name for name in _SPECIFIC.findall(prose) if name not in covered and not _is_either(name, covered)}
+    """The prose with a mark behind each path, number and identifier that is nowhere in the covered messages."""
+    names, known = set(_SPECIFIC.findall(prose)), covered.lower()
+    figures = _SEPARATORS.sub("", known)
+    unknown = {name for name in names if not _is_known(name.lower(), known, figures)}
     if not unknown:
         return prose
-    return _SPECIFIC.sub(lambda match: match[0] + UNKNOWN if match[0] in unknown else match[0], prose)
+    again = _SPECIFIC.sub(lambda match: match[0] + UNKNOWN if match[0] in unknown else match[0], prose)
+    return again.replace(UNKNOWN * 2, UNKNOWN)
+
+
+def _is_known(name: str, covered: str, figures: str) -> bool:
+    """Whether a name stands there, or has nothing that must not be made up. `figures`: the text without separators."""
+    if "/" in name or ("." in name and not name[0].isdigit()):
+        return name in covered or _is_either(name, covered)
+    if "_" not in name and sum(char.isdigit() for char in name) < FEWEST_FIGURES:
+        return True
+    number = name.rstrip("-abcdefghijklmnopqrstuvwxyz")
+    if name in covered or any(char.isalpha() for char in number):
+        return name in covered
+    return _SEPARATORS.sub("", number) in figures or all(part in covered for part in _SEPARATORS.split(number))
 
 
 def _is_either(name: str, covered: str) -> bool:

@@ -264,8 +264,41 @@ def test_names_that_stand_nowhere_are_marked() -> None:
     said = f"{PROSE}\n- Read src/made/up.py."
     outcome, _ = written(constantly(SummaryReply(said, "m")))
     assert outcome.prose.endswith("src/made/up.py (?).")
-    said = f"{PROSE}\n- Joists every 60 cm (h.o.h. 60), e.g. beams, i.e. wood."
+    said = f"{PROSE}\n- Joists every few cm (h.o.h.), e.g. beams, i.e. wood."
     assert written(constantly(SummaryReply(said, "m")))[0].prose == said, "an abbreviation is not a file"
+
+
+@pytest.mark.parametrize(
+    "made_up",
+    [
+        "BK999999",
+        "re_ffffffffffff",
+        "re_abc123def456",
+        "INV-00001",
+        "5123.77",
+        "77",
+        "/srv/ghost.py",
+        "31.12.2026",
+        "16GB",
+    ],
+)
+def test_a_number_and_an_identifier_that_stand_nowhere_are_marked(made_up: str) -> None:
+    assert marked(f"Refund {made_up}, soon.", "nothing of it") == f"Refund {made_up}{UNKNOWN}, soon."
+    assert marked(f"Refund {made_up}{UNKNOWN}.", "nothing of it") == f"Refund {made_up}{UNKNOWN}."
+    assert marked(f"Refund {made_up}, soon.", f"Refund {made_up}!") == f"Refund {made_up}, soon."
+
+
+@pytest.mark.parametrize(
+    ("said", "covered"),
+    [
+        ("1. Two steps, 3 tests, a 4-step plan, v2, _so_ it is.", "nothing of it"),
+        ("5,123.77 EUR, 5.123,77 EUR", "5123.77"),
+        ("30.11.2026 at 16:05", "2026-11-30T16:05"),
+        ("16GB, 20th, a 30-day plan, bk999999", "16 GB on the 20 in 30 days: BK999999"),
+    ],
+)
+def test_a_number_that_is_only_written_otherwise_is_not_marked(said: str, covered: str) -> None:
+    assert marked(said, covered) == said
 
 
 def test_the_request_is_cut_with_a_sign_and_what_is_open_may_be_settled() -> None:
