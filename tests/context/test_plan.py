@@ -24,7 +24,8 @@ from nca.context.tokens import text_tokens
 from nca.context.validate import CHECKS, validate_request
 from nca.context.view import Marker, Stub, Summary, View, check_partition, hidden_by
 from nca.errors import ContextDoesNotFit
-from nca.messages import AttachmentPart, Message, TextPart
+from nca.messages import AttachmentPart, Message, TextPart, user_message
+from nca.words import Span
 from tests.context.logs import grow, history_of, logs
 from tests.context.promises import is_cut_of
 from tests.context.samples import (
@@ -181,9 +182,25 @@ def test_an_attachment_that_alone_is_too_large_is_cut_visibly() -> None:
     history = history_of([*talk(3), attached])
     compacted(history, 4_000)
     newest = sent(history)[-1]["content"]
-    assert newest.startswith('Look at this.\n<file path="a.txt">\ndata line\n')
+    assert newest.startswith('Look at this.\n\n<file path="a.txt">\ndata line\n')
     assert newest.endswith(" lines; recall expand=7 …]")
     assert "data line\n</file>" in newest
+
+
+def test_of_a_newest_message_that_is_too_large_the_typed_text_stays_and_each_paste_has_its_tags() -> None:
+    rule = "Compare it with today's. Never mention customer 4471, and answer in German."
+    logs = [
+        "\n".join(f"12:{number % 60:02} INFO {day} {number} of it" for number in range(3_000)) for day in ("a", "b")
+    ]
+    said = (Span("The log of yesterday:\n", "typed"), Span(logs[0], "pasted"), Span(f"\n{rule}\n", "typed"))
+    asked = user_message((*said, Span(logs[1], "pasted"), Span("\nWhich is worse?", "typed")))
+    history, meter = history_of([*talk(10), asked]), Meter()
+    proposal = compacted(history, 16_000, meter=meter)
+    newest = sent(history)[-1]["content"]
+    assert 0.9 * proposal.target_tokens < meter.used(history) <= proposal.budget_tokens
+    assert newest.startswith("The log of yesterday:\n\n<pasted>\n12:00 INFO a 0 of it\n")
+    assert f"</pasted>\n\n{rule}\n\n<pasted>\n12:00 INFO b 0 of it\n" in newest
+    assert "12:59 INFO b 2999 of it\n</pasted>\n\nWhich is worse?\n[… cut from" in newest
 
 
 FILE = "".join(f"def part_{number}(order):\n    return order.{number}\n" for number in range(40))

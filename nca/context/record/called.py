@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -18,7 +19,7 @@ from nca.context.file_reads import (
     says_failed,
     texts_in,
 )
-from nca.context.record.excerpt import excerpt, on_one_line, whole_parts
+from nca.context.record.excerpt import GAP, excerpt, on_one_line, whole_parts
 from nca.messages import Message, ToolCall
 
 ASKED_CHARS = 150
@@ -29,6 +30,9 @@ LONG_ARGUMENT_CHARS = 200
 _MAIN = ("command", "cmd", "script", "code", "input", "pattern", "query", "regex", "url", "question")
 CHARS_PER_TOKEN = 5
 """Characters of a call's request, and of the result's fields, for each token of a line's form."""
+SHORT_FIELD_CHARS = 40
+MOST_DEPTH = 16
+"""An object nested deeper stands as it is."""
 JSON_CHARS, RESULTS_REMEMBERED = 20_000, 1_024
 
 
@@ -37,6 +41,7 @@ class Called:
     """A call with its result, which is None while the call is open. `place` counts the calls of one message.
 
     is_repeated  it failed, and the same call was made again since
+    is_left      it has no result although the conversation went on
     """
 
     seq: int
@@ -45,6 +50,7 @@ class Called:
     result: Message | None = None
     result_seq: int = 0
     is_repeated: bool = False
+    is_left: bool = False
 
     @property
     def has_run(self) -> bool:
@@ -54,7 +60,7 @@ class Called:
     @cached_property
     def is_cut_off(self) -> bool:
         """Whether it was stopped, or its process killed: nobody knows whether it failed, or what it changed."""
-        return self.result is not None and self.result.is_error and is_cut_off(self.result.text)
+        return self.is_left or (self.result is not None and self.result.is_error and is_cut_off(self.result.text))
 
     @cached_property
     def has_failed(self) -> bool:
@@ -119,21 +125,44 @@ def long_arguments(call: ToolCall) -> str:
 def came_of(called: Called, tokens: int) -> str:
     """A call's result, in a line: for a JSON object those whole fields that are not in the call."""
     text = called.result.told.strip() if called.result is not None else ""
-    given = arguments_of(called.call)
-    new = [said for key, value, said in _fields(text) if given.get(key) != value]
-    return whole_parts(new, CHARS_PER_TOKEN * tokens) if new else on_one_line(excerpt(text, tokens)) or "nothing"
+    given = {"", *texts_in(arguments_of(called.call))}
+    new = [said for value, said in _fields(text) if value not in given]
+    return whole_fields(new, CHARS_PER_TOKEN * tokens) or on_one_line(excerpt(text, tokens)) or "nothing"
+
+
+def whole_fields(fields: Sequence[str], chars: int) -> str:
+    """As many fields as have room, long texts last: the short ones are names, numbers and states."""
+    left, kept = chars + 1, set[int]()
+    for place in sorted(range(len(fields)), key=lambda place: len(fields[place]) > SHORT_FIELD_CHARS):
+        left -= len(fields[place]) + 1
+        if left < 0:
+            break
+        kept.add(place)
+    if not kept:
+        return whole_parts(fields, chars)
+    said = [field if place in kept else GAP for place, field in enumerate(fields)]
+    return " ".join(one for one, before in zip(said, ["", *said], strict=False) if not one == before == GAP)
 
 
 @lru_cache(maxsize=RESULTS_REMEMBERED)
-def _fields(text: str) -> list[tuple[str, object, str]]:
-    """Of a JSON object each field that holds something: its name, its value, and both in words."""
+def _fields(text: str) -> list[tuple[str, str]]:
+    """Of a JSON object each field that holds something, also in objects within it: its value, and both in words."""
     if not text.startswith("{") or len(text) > JSON_CHARS:
         return []
     try:
-        fields = msgspec.json.decode(text, type=dict[str, object])
-        return [(key, value, f"{key}:{_flat(value)}") for key, value in fields.items() if value not in (None, "")]
+        return list(_leaves(msgspec.json.decode(text, type=dict[str, object])))
     except (msgspec.DecodeError, RecursionError):
         return []
+
+
+def _leaves(fields: Mapping[str, object], depth: int = 1) -> Iterator[tuple[str, str]]:
+    if depth > MOST_DEPTH:
+        raise RecursionError
+    for key, value in fields.items():
+        if isinstance(value, dict):
+            yield from _leaves(value, depth + 1)
+        elif value not in (None, "", []):
+            yield _flat(value), " ".join(f"{key}:{_flat(value)}".split())
 
 
 def _flat(value: object) -> str:

@@ -64,7 +64,7 @@ def _written(past: Past) -> Iterator[Piece]:
 
 def _elsewhere(called: Called) -> Subject:
     size = max(_size(called), EFFECT_CHARS // CHARS_PER_TOKEN)
-    key, own = ("effect", called.seq, called.place), (called.result_seq,)
+    key, own = ("effect", called.seq, called.place), (called.result_seq,) if called.result is not None else ()
     return Subject(key, called.seq, partial(_effect, called), size, called.place, own)
 
 
@@ -112,7 +112,8 @@ def call_text(called: Called, tokens: int = LEVELS[0], chars: int = ASKED_CHARS,
     is_headed  a heading says that it failed
     """
     content = excerpt(long_arguments(called.call), tokens) if tokens > LEVELS[0] else ""
-    what, came = asked(called.call, chars, has_content=bool(content)), "no result yet"
+    what = asked(called.call, chars, has_content=bool(content))
+    came = "no result came: its outcome is unknown" if called.is_left else "no result yet"
     if called.result is not None:
         is_line = tokens <= LEVELS[0]
         came = came_of(called, tokens) if is_line else excerpt(called.result.told.strip(), tokens) or "nothing"
@@ -146,7 +147,7 @@ def _older(past: Past, is_one: Callable[[Called], bool], *, is_known: bool) -> I
 
 
 def _before(past: Past) -> Iterator[Called]:
-    return (one for one in past.calls if one.seq < past.newest_user and one.result is not None)
+    return (one for one in past.calls if one.seq < past.newest_user)
 
 
 def _is_current(past: Past, called: Called) -> bool:

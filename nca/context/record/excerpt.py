@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache, partial
 from math import fsum, inf, sqrt
 from typing import NamedTuple
 
@@ -51,12 +51,14 @@ ROW = "|"
 """A line that begins so is a row of a table. It stays whole: without its last cells it would say something else. The
 table's head stays with the first row: alone it says nothing."""
 SCANNED_CHARS = 200_000
-"""The middle of a longer text is left out before it is read."""
+"""Of a longer text the ends and the parts that look unusual, so many characters together, are compared closely. All
+others come after them."""
 GAP, GAP_CHARS = "[…]", 4
 LEAST_SHARE, LONGEST_WORD_CHARS = 0.5, 40
 """Less than half of a part says nothing; a longer word is cut."""
 TEXTS_REMEMBERED = 2_048
 _SENTENCE_END = re.compile(rf"(?:[{STOPS}{PAUSES}]\s+|[{UNSPACED_STOPS}]\s*)(?=(\S))")
+_DIGITS = str.maketrans("123456789", "0" * 9)
 _RULE = "|:- \t"
 """The characters of the line below a table's head."""
 _ITEM = re.compile(r"(?m)^\s*(?:[-*•・|①-⑳]|\d{1,2}[.)．、])\s*\S")
@@ -70,30 +72,20 @@ def excerpt(text: str, tokens: int, style: Style = RESULT) -> str:
     if size <= tokens:
         return text
     left = len(text) * tokens // size
-    scanned = text if len(text) <= SCANNED_CHARS else _both_halves(text)
-    spans, order = _ordered(scanned, style)
+    spans, order = _ordered(text, style)
     kept: dict[int, Span] = {}
     for place in order:
         begin, end = spans[place]
         left -= GAP_CHARS * (place - 1 not in kept and place + 1 not in kept)
         if end - begin > left:
-            cut = _word_end(scanned, begin, begin + max(0, left))
-            is_said = cut - begin >= LEAST_SHARE * (end - begin) and not scanned.startswith(ROW, begin)
+            cut = _word_end(text, begin, begin + max(0, left))
+            is_said = cut - begin >= LEAST_SHARE * (end - begin) and not text.startswith(ROW, begin)
             if is_said or not kept:
                 kept[place] = begin, cut
             break
         kept[place] = begin, end
         left -= end - begin
-    return _joined(scanned, sorted(kept.values()))
-
-
-def _both_halves(text: str) -> str:
-    """A long text without the lines in its middle; of a line that is most of a half, a part stays."""
-    half = SCANNED_CHARS // 2
-    begin, end = text[:half], text[-half:]
-    lines = begin.rpartition("\n")[0], end.partition("\n")[2]
-    begin, end = (whole if 2 * len(whole) >= half else part for whole, part in zip(lines, (begin, end), strict=True))
-    return "\n".join((begin, GAP, end))
+    return _joined(text, sorted(kept.values()))
 
 
 def is_list(text: str) -> bool:
@@ -149,17 +141,35 @@ def _ordered(text: str, style: Style) -> tuple[list[Span], list[int]]:
     """The parts of a text, and their places in the order in which they stay."""
     by_item = style.has_lists and is_list(text)
     spans = list(_parts(text, style, ITEM_CHARS if by_item else style.part_chars))
-    places = range(len(spans))
+    places = range(len(spans)) if len(text) <= SCANNED_CHARS else _scanned(text, spans)
+    others = sorted(set(range(len(spans))).difference(places))
+    inwards = [place for pair in zip(others, reversed(others), strict=True) for place in pair][: len(others)]
     if not by_item:
-        return spans, _in_turn(text, spans, places, style.behind)
+        return spans, [*_in_turn(text, spans, places, style.behind), *inwards]
     first = [place for place in places if not place or "\n" in text[spans[place - 1][1] - 1 : spans[place][0]]]
     rest = sorted(set(places).difference(first))
-    return spans, [*_in_turn(text, spans, first, style.behind), *_in_turn(text, spans, rest, (0, 0, 0))]
+    ordered = [*_in_turn(text, spans, first, style.behind), *_in_turn(text, spans, rest, (0, 0, 0))]
+    return spans, [*ordered, *inwards]
+
+
+def _scanned(text: str, spans: list[Span]) -> list[int]:
+    """Of a long text the parts at its ends, and by a rough look those that are least like the rest."""
+    places = range(len(spans))
+    unusual = _unusual(text, spans, places, lambda part: part.translate(_DIGITS).split())
+    taken = set[int]()
+    for order, share in ((places, 0.25), (places[::-1], 0.5), (unusual, 1)):
+        left = share * SCANNED_CHARS - sum(spans[place][1] - spans[place][0] for place in taken)
+        for place in order:
+            left -= spans[place][1] - spans[place][0] if place not in taken else 0
+            if left < 0:
+                break
+            taken.add(place)
+    return sorted(taken)
 
 
 def _in_turn(text: str, spans: list[Span], places: Sequence[int], behind: Sequence[float]) -> list[int]:
     """These parts from the beginning, from the end, and by how unusual they are."""
-    lanes = [iter(places), iter(places[::-1]), iter(_unusual(text, spans, places))]
+    lanes = [iter(places), iter(places[::-1]), iter(_unusual(text, spans, places, partial(words_in, letters=2)))]
     spent = list(behind)
     order: dict[int, None] = {}
     while len(order) < len(places):
@@ -229,9 +239,11 @@ def _goes_on(text: str, end: re.Match[str], style: Style) -> bool:
     return sign == ":" and not style.colon_ends
 
 
-def _unusual(text: str, spans: list[Span], places: Sequence[int]) -> list[int]:
+def _unusual(
+    text: str, spans: list[Span], places: Sequence[int], words_of: Callable[[str], Iterable[str]]
+) -> list[int]:
     """The places of the parts, those first that share the fewest words with the others; repeated ones only once."""
-    words = {place: frozenset(words_in(text[slice(*spans[place])], 2)) for place in places}
+    words = {place: frozenset(words_of(text[slice(*spans[place])])) for place in places}
     shared = Counter(word for one in words.values() for word in one)
     first = {one: place for place, one in reversed(words.items()) if one}
     scores = {

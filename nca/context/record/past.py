@@ -260,7 +260,8 @@ class Past:
                 # The messages that `recall` showed are told elsewhere.
                 if call.name != RECALL:
                     result, seq = results.pop(call.id, (None, 0))
-                    called = Called(entry.seq, place, call, result, seq)
+                    is_left = result is None and entry.seq < self.newest_user
+                    called = Called(entry.seq, place, call, result, seq, is_left=is_left)
                     if called.has_failed:
                         # Most logs have few failures: requests are compared only for them, with those of one tool.
                         made[call.name].update(asked(one, IDENTITY_CHARS) for one in newer.pop(call.name, ()))

@@ -63,7 +63,7 @@ class Said(NamedTuple):
 
     def form(self, tokens: int) -> str:
         parts = [excerpt(self.typed.strip(), tokens, WORDS)]
-        room = int(BESIDE_SHARE * (min(tokens, BESIDE_TOKENS) + max(0, tokens - MEDIUM_TOKENS)))
+        room = beside_tokens(tokens)
         room = room if tokens > SHORT_TOKENS or not self.typed.strip() else 0
         parts += [_beside(source, text, room) for source, text in self.beside]
         parts += [file.form(room) for file in self.files]
@@ -83,6 +83,11 @@ class Said(NamedTuple):
         return Subject(
             (TYPED if self.typed.strip() or self.marks else BESIDE, seq), seq, self.form, self.size, own=(seq,)
         )
+
+
+def beside_tokens(tokens: int) -> int:
+    """The room of each text beside what was typed, in a form of so many tokens."""
+    return int(BESIDE_SHARE * (min(tokens, BESIDE_TOKENS) + max(0, tokens - MEDIUM_TOKENS)))
 
 
 def said_in(message: Message, prompts: Collection[str] = ()) -> Said | None:

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
+import msgspec
+
 from nca.context.history import History
-from nca.context.record.excerpt import RESULT, TALK, excerpt
+from nca.context.record.excerpt import GAP, PASTE, RESULT, TALK, WORDS, excerpt
 from nca.context.record.past import Past
 from nca.context.record.piece import Piece, Subject, by_age
+from nca.context.record.said import BESIDE_SHARE, MEDIUM_TOKENS, beside_tokens
 from nca.context.rules.cut_points import blocks, regular_spans
 from nca.context.tokens import text_tokens
 from nca.context.view import Range, Stub, looked_up
-from nca.messages import Message
+from nca.messages import AttachmentPart, MediaPart, Message, Part, TextPart
 from nca.wire import content_text
 
 LAST = 64 << 13
@@ -26,6 +29,8 @@ LEAST_WORDS_TOKENS = 256
 log: in a small room its beginning shows that there is one."""
 CUT = "shorten"
 """The stage that a cut content names."""
+PART_TOKENS = 8
+"""The precision with which the last piece is cut to the rest of the room."""
 SEAM_TOKENS = 20
 """The note that something is cut, and how to get it."""
 WINDOW = 64
@@ -94,12 +99,36 @@ def has_text(past: Past, seq: int, level: int | None) -> bool:
 
 
 def cut_content(message: Message, seq: int, level: int) -> Stub | None:
-    """The same of a message by itself."""
+    """The same of a message by itself: the typed text first; each other part of it keeps its place and its tags."""
     text = content_text(message.content)
     level = max(level, LEAST_RESULT_TOKENS)
     if text_tokens(text) <= level + SEAM_TOKENS:
         return None
-    return _cut(message, seq, excerpt(text, level, TALK if message.role == "assistant" else RESULT), numbered=True)
+    parts = message.content if isinstance(message.content, tuple) else ()
+    if message.role != "user" or not any(_is_beside(part) for part in parts):
+        return _cut(message, seq, excerpt(text, level, TALK if message.role == "assistant" else RESULT), numbered=True)
+    low, high = 0, MEDIUM_TOKENS + int(text_tokens(text) / BESIDE_SHARE)
+    while high - low > PART_TOKENS:
+        middle = (low + high) // 2
+        fits = text_tokens(content_text(_shorter(parts, middle))) <= level
+        low, high = (middle, high) if fits else (low, middle)
+    return _cut(message, seq, content_text(_shorter(parts, low)), numbered=True)
+
+
+def _is_beside(part: Part) -> bool:
+    """Whether it is a text that came with what was typed."""
+    return isinstance(part, AttachmentPart) or (isinstance(part, TextPart) and part.source not in ("", "typed", "nca"))
+
+
+def _shorter(parts: Sequence[Part], tokens: int) -> tuple[Part, ...]:
+    return tuple(part if isinstance(part, MediaPart) else _short(part, tokens) for part in parts)
+
+
+def _short(part: TextPart | AttachmentPart, tokens: int) -> Part:
+    if not _is_beside(part):
+        return msgspec.structs.replace(part, text=excerpt(part.text, tokens, WORDS))
+    room = beside_tokens(tokens)
+    return msgspec.structs.replace(part, text=excerpt(part.text, room, PASTE) if room else GAP)
 
 
 def _cut(message: Message, seq: int, text: str, *, numbered: bool) -> Stub:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from nca.context.named import names_of
 from nca.context.record.past import Past
 from nca.context.record.piece import Key, Piece, Section
-from nca.context.record.steps import LEAST_WORDS_TOKENS, cut_itself, has_text
+from nca.context.record.steps import LEAST_WORDS_TOKENS, PART_TOKENS, cut_itself, has_text
 from nca.context.tokens import content_tokens, text_tokens
 from nca.context.view import Stub
 
@@ -27,8 +27,6 @@ WHOLE = 1 << 30
 LARGEST_STEP_RATIO = 0.04
 """Messages that cannot be cut further wait until they are no more than this share of the taken pieces. So if there is
 no room for them, no more than this is left empty."""
-PART_TOKENS = 8
-"""The precision with which the last piece is cut to the rest of the room."""
 
 
 @dataclass(slots=True)

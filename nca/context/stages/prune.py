@@ -65,6 +65,9 @@ def prune(
 ) -> None:
     """Clear results until the target is met, the oldest first; none if that saves little. Copies go at once.
 
+    Whoever changed something elsewhere must know what came of it: results of such calls go last, and none where a
+    record follows.
+
     history_chars  longer results of earlier turns are cut to their beginning and end in any case, as CowAgent does
     copies         pointers to repeated results, by the number of their message
     has_record     a stage that makes a record follows; without one the lines of results go too, if that is needed
@@ -80,9 +83,10 @@ def prune(
     minimum = min(settings.minimum_savings_tokens, needed, budget_tokens // BUDGET_SHARE_MINIMUM)
     if draft.meter.scaled(possible_raw) < max(1, minimum):
         return
+    results.sort(key=lambda one: one.called.is_effect)
     for has_line in (True,) if has_record else (True, False):
         for one in results:
-            if draft.tokens <= target_tokens:
+            if draft.tokens <= target_tokens or (has_record and one.called.is_effect):
                 return
             text = one.line() if has_line else one.placeholder
             if draft.saving(one.block, one.seq, text) > 0:

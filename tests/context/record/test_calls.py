@@ -17,6 +17,7 @@ from nca.context.record.compose import Composer, Prose
 from nca.context.record.past import Past, RecordLine
 from nca.context.record.piece import Section
 from nca.messages import Entry, Message, ToolCall
+from tests.context.samples import call, calling, user
 
 
 def _called(number: int, name: str, text: str, *, is_error: bool = False, **arguments: object) -> list[Message]:
@@ -98,6 +99,23 @@ def test_a_line_has_whole_arguments_and_whole_fields_that_the_call_has_not_said(
 def test_what_is_no_object_of_fields_stands_as_it_is(text: str) -> None:
     made = _called(1, "book", text, id="R8")
     assert next(longer_effects(_past(*made))).text.startswith(f"book id=R8 → {text[:5]}")
+
+
+def test_a_reference_behind_a_long_text_or_within_objects_is_in_the_line() -> None:
+    answer = {
+        "note": "It is made on the next business day. " * 8,
+        "data": {"transfer": {"state": "SETTLED", "id": "TX4C2"}},
+    }
+    past = _past(*_called(1, "create_transfer", json.dumps(answer), to="Ana"))
+    assert next(longer_effects(past)).text == "create_transfer to=Ana → […] state:SETTLED id:TX4C2"
+
+
+def test_a_call_that_the_conversation_left_without_a_result_may_have_changed_something() -> None:
+    refund = calling(call("c1", "refund_payment", invoice="INV-7"))
+    begun = _past(user("Refund it."), refund)
+    assert list(effects(begun)) == []
+    left = _past(user("Refund it."), refund, user("And the next one?"))
+    assert next(effects(left)).text == "refund_payment invoice=INV-7 → no result came: its outcome is unknown"
 
 
 def test_a_result_that_says_it_failed_changed_nothing() -> None:

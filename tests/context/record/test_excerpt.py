@@ -19,6 +19,7 @@ from nca.context.record.excerpt import (
     LONGEST_WORD_CHARS,
     PASTE,
     RESULT,
+    SCANNED_CHARS,
     TALK,
     WORDS,
     Style,
@@ -29,6 +30,7 @@ from nca.context.record.excerpt import (
 )
 from nca.context.record.script import is_inside, words_in
 from nca.context.tokens import text_tokens
+from tests.context.samples import some
 
 LINES = st.lists(st.text("abcdefgh 12.:", min_size=1, max_size=120).filter(str.strip), min_size=1, max_size=40)
 
@@ -248,3 +250,24 @@ def test_a_missing_line_is_seen(lengths: list[int], tokens: int, style: Style) -
             missing = int(after.split()[0]) - int(before.split()[0]) > 1 if after != GAP else False
             assert not missing, (before, after)
     assert all(line.removesuffix(f" {GAP}") not in lines for line in shown if line.endswith(f" {GAP}"))
+
+
+@some
+@given(st.integers(0, 9_999), STYLES, st.integers(300, 20_000))
+def test_the_one_line_that_is_unlike_the_rest_stays_however_long_the_text_is(
+    at: int, style: Style, tokens: int
+) -> None:
+    rows = [f"12:{number % 60:02} INFO worker-{number % 7} GET /api/items/{number} 200" for number in range(10_000)]
+    rows[at] = "12:00 FATAL could not acquire lock 4711"
+    text = "\n".join(rows)
+    assert len(text) > 2 * SCANNED_CHARS
+    assert rows[at] in excerpt(text, tokens, style)
+
+
+def test_of_a_long_text_as_much_is_shown_as_has_room() -> None:
+    text = "\n".join(f"line {number} of the log" for number in range(20_000))
+    size = text_tokens(text)
+    for share in (0.1, 0.5, 0.9):
+        assert 0.9 * share < text_tokens(excerpt(text, int(share * size))) / size <= 1.05 * share
+    shorter, longer = (set(excerpt(text, int(share * size)).splitlines()) for share in (0.5, 0.9))
+    assert len(shorter - longer) <= 1, "the last line of a cut may itself be cut"
