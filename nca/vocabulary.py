@@ -180,9 +180,13 @@ def _counting(name: Literal["cl100k", "claude"]) -> Callable[[str], int]:
         from tokenizers import Tokenizer
 
         claude = Tokenizer.from_str(_read(name).decode())
-        return lambda text: len(claude.encode(text, add_special_tokens=False).ids)
+        return _kept(name, lambda text: len(claude.encode(text, add_special_tokens=False).ids))
     encode = _load(name).encode_ordinary
-    return lambda text: len(encode(text))
+    return _kept(name, lambda text: len(encode(text)))
+
+
+def _kept(name: Name, counted: Callable[[str], int]) -> Callable[[str], int]:
+    return lambda text: _known(hash((name, text)), text, counted)
 
 
 def _load(name: Literal["o200k", "cl100k"]) -> tiktoken.Encoding:

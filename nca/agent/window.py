@@ -106,7 +106,6 @@ class Window:
         return self.state.context
 
     def measure(self) -> Measurement:
-        self.meter.look(self.history)
         return self.meter.measure(self.history, self.budget)
 
     def used_beside_more(self) -> int:

@@ -107,7 +107,6 @@ class Engine(Preset):
             provider=of_a_program(rules or provider), calibration=calibration, tools=[dict(tool) for tool in tools]
         )
         history = History(Entry(seq, message) for seq, message in enumerate(messages, 1))
-        meter.look(history)
         return round(meter.used(history) * PROSE_CHARS_PER_TOKEN / density)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from hashlib import blake2b
 
@@ -74,7 +75,9 @@ class Draft:
         passed_turns  turns that the view hides for this compaction already (`nca.context.oldest`)
         """
         self.history = history
-        self.meter = meter
+        self.meter = copy(meter)
+        """Its own: it counts as the text of this draft says, not as that of the history's view."""
+        self.meter.look(history)
         self.has_recall = has_recall
         self.passed_turns = passed_turns
         self.locked = untouchable(history)
@@ -145,8 +148,10 @@ class Draft:
         return now - content_tokens(text)
 
     def settle(self) -> int:
-        """Count the draft's view exactly, repairs between its parts included; returns the tokens."""
-        exact = self.meter.raw_with(self.history, self.view())
+        """Count the draft's view as a check does, repairs and the text's own ratio included; returns the tokens."""
+        view = self.view()
+        self.meter.look(self.history, view)
+        exact = self.meter.raw_with(self.history, view)
         self._extra_raw += exact - self.raw
         self.raw = exact
         return self.tokens

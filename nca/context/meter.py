@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import accumulate
 from typing import Any
 
 import msgspec
@@ -21,7 +22,7 @@ from nca.context.calibration import (
 )
 from nca.context.history import History
 from nca.context.repair_cost import RepairCost, repair_cost_of
-from nca.context.request import resolve
+from nca.context.request import repair, resolve
 from nca.context.rules.calls import is_valid
 from nca.context.rules.messages import is_full
 from nca.context.tokenizers import tools_text, tools_tokens
@@ -31,7 +32,7 @@ from nca.messages import Message, Usage
 
 KEPT_ANCHORS = 8
 FEWEST_LOOKED_AT = 200
-"""Raw tokens of messages; fewer say too little about later ones."""
+"""Raw tokens of messages; of fewer the usual ratio is near enough, and a chat starts at once."""
 ANSWER_FRAME_TOKENS = 40
 """Tokens that a provider may count of an answer beside its text."""
 
@@ -57,7 +58,8 @@ class Meter:
         """Anchors of other views, newest first: an undone compaction brings back its number too."""
         self._system_prompt = system_prompt
         self._tools_text = tools_text(tools, self.calibration.tokenizer)
-        self._looked_at = 0
+        self._seen: tuple[tuple[object, ...], float] = (), 1.0
+        """The request whose text was looked at last, and what it showed."""
         self._repair_cost = RepairCost(provider)
 
     def take_tools(self, tools: Sequence[dict[str, Any]]) -> None:
@@ -74,20 +76,22 @@ class Meter:
         """Raw tokens of the tool definitions."""
         return tools_tokens(self._tools_text, self.calibration.tokenizer)
 
-    def look(self, history: History) -> None:
-        """Take the ratio from the text of the next request, if it shows enough and the model has not reported.
+    def look(self, history: History, view: View | None = None) -> None:
+        """Take the ratio from the text of the request with this view, None: the history's."""
+        self.calibration = self._looked(history, view or history.view)
 
-        It looks again when twice as much is shown. Not while a compaction is planned: its target and what
-        is left must be counted alike.
-        """
-        calibration = self.calibration
-        if calibration.is_exact or calibration.samples or self.anchor is not None or calibration.lessons.count:
-            return
-        shown = history.view_tokens
-        if calibration.tokenizer.vocabulary != "o200k" and shown >= max(FEWEST_LOOKED_AT, 2 * self._looked_at):
-            beside = (self._system_prompt, self._tools_text)
-            self.calibration = calibration.for_text(own_per_raw(history, calibration.tokenizer.vocabulary, beside))
-            self._looked_at = shown
+    def _looked(self, history: History, view: View) -> Calibration:
+        """The calibration for a request with this view: of its own text, until the model has reported."""
+        calibration, vocabulary = self.calibration, self.calibration.tokenizer.vocabulary
+        if vocabulary == "o200k" or calibration.samples or self.anchor is not None or calibration.lessons.count:
+            return calibration
+        request = (history, history.head, view, self._tools_text)
+        if self._seen[0] != request:
+            sent, beside = repair(resolve(history, view), self.provider), (self._system_prompt, self._tools_text)
+            is_enough = any(tokens >= FEWEST_LOOKED_AT for tokens in accumulate(map(message_tokens, sent)))
+            own = own_per_raw(sent, vocabulary, beside) if is_enough else calibration.tokenizer.usual
+            self._seen = request, own
+        return calibration.for_text(self._seen[1])
 
     @property
     def fixed_raw(self) -> int:
@@ -103,17 +107,18 @@ class Meter:
 
     def used_with(self, history: History, view: View) -> int:
         """The value of `used` once this view is the history's: no anchor is about it yet."""
-        return self.calibration.tokens(self.raw_with(history, view))
+        return self._looked(history, view).tokens(self.raw_with(history, view))
 
     def used_again(self, history: History, view: View) -> int:
         """The same for a view that may have been current before: its reports from then are still known."""
         subject = self._subject_of(view)
         anchors = [self.anchor, *self._earlier] if self.anchor is not None else self._earlier
         known = next((anchor for anchor in anchors if anchor.subject == subject), None)
-        return tokens_used(self.raw_with(history, view), self.calibration, known, subject)
+        return tokens_used(self.raw_with(history, view), self._looked(history, view), known, subject)
 
     def used(self, history: History) -> int:
         self._find_anchor(history)
+        self.look(history)
         return tokens_used(self.raw(history), self.calibration, self.anchor, self.subject(history))
 
     def total(self, raw_tokens: int) -> int:

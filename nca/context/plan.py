@@ -145,6 +145,7 @@ def compact(
     grows              show more of the log again, up to the target: the view was made for a smaller window
     more_stages        stages beside the four of the engine, by the names that context.stages may hold
     """
+    before, counted = meter.used(history), meter.total(meter.raw(history))
     input_tokens = int((summarizer_window or budget.window_tokens) * INPUT_RATIO / meter.calibration.ratio)
     job = SummaryJob(
         settings, budget.budget_tokens, focus, input_tokens, has_summarizer, has_recall, tuple(changed_files)
@@ -157,7 +158,6 @@ def compact(
     if grows and meter.used_with(history, (whole := never_compacted(start)).view) <= ratio * budget.budget_tokens:
         start = whole
     keeps_newest = only is None or not is_answered(history)
-    before, before_raw = meter.used(history), meter.raw(history)
     whole_raw, passed_turns = start.view_tokens, 0
     if only is None and not grows and not settings.max_turns and takes_oldest(settings.stages):
         is_hiding = not HIDING.isdisjoint(settings.stages)
@@ -167,7 +167,7 @@ def compact(
         live_raw = int(LIVE_SHARE * input_tokens) if is_whole and has_summarizer else 0
         start, passed_turns = without_oldest(start, max(int(room / meter.calibration.ratio), live_raw))
     draft = Draft(start, meter, keeps_newest=keeps_newest, has_recall=has_recall, passed_turns=passed_turns)
-    planning = Planning(history, draft, budget, job, more_stages, before, before_raw, grows=grows, shortens=shortens)
+    planning = Planning(history, draft, budget, job, more_stages, before, counted, grows=grows, shortens=shortens)
     planning.aim(target_tokens, ratio, is_manual=is_manual)
     planning.passed = meter.scaled(whole_raw - start.view_tokens)
     yield from planning.work() if only is None else planning.work_on(*only)
@@ -178,6 +178,7 @@ def compact(
 class Planning:
     """One compaction while it is planned. `target`, `most_target` and `limit` are in tokens, as the draft counts.
 
+    counted   `before` without a report of the provider
     shortens  it can be enough to shorten results
     passed    tokens that the draft does not begin with, because no stage could keep them
     """
@@ -188,7 +189,7 @@ class Planning:
     job: SummaryJob
     more_stages: Mapping[str, Stage]
     before: int
-    before_raw: int
+    counted: int
     grows: bool = False
     shortens: bool = True
     target: int = 0
@@ -204,7 +205,7 @@ class Planning:
 
     def aim(self, target_tokens: int, target_ratio: float, *, is_manual: bool) -> None:
         # If the anchor says that this request is larger than its parts count, aim lower by as much.
-        share = min(1.0, self.draft.meter.total(self.before_raw) / self.before)
+        share = min(1.0, self.counted / self.before)
         tokens = self.draft.tokens
         if make_room_beside_newest(self.draft, self.budget.budget_tokens):
             if self.job.settings.fit == "refuse":
@@ -251,24 +252,30 @@ class Planning:
             self.draft.settle()
         elif self.grows and not self._is_whole():
             yield from self._measured("summarize", self._stage("summarize"))
-        elif min(self.draft.tokens, self.draft.meter.total(self.before_raw)) <= self.target and not self.grows:
+        elif min(self.draft.tokens, self.counted) <= self.target and not self.grows:
             return
         stages: Sequence[str] = settings.stages
         for _ in range(STAGE_ROUNDS):
-            before = self.draft.tokens
+            before = self.draft.raw
             yield from self._run(stages)
             fix_pointers(self.draft)
             tokens = self.draft.settle()
-            if tokens <= self.target or tokens >= before:
+            if tokens <= self.target or self.draft.raw >= before:
                 break
             # The model has been asked: a further round is left to code.
             self.job = replace(self.job, has_summarizer=False)
             stages = [stage for stage in stages if stage in STAGES]
-        # Over the budget it comes down to the target whatever the stages are, so that compactions stay rare.
-        if self.draft.tokens > (self.target if "truncate" in settings.stages else self.limit):
-            fit(self.draft, settings, self.target, self.budget)
-        if self.draft.tokens > self.limit:
-            fit_or_refuse(self.draft, self.budget, self.limit)
+        before = self.draft.raw + 1
+        while self.draft.raw < before:
+            before = self.draft.raw
+            # Over the budget it comes down to the target whatever the stages are, so that compactions stay rare.
+            if self.draft.tokens > (self.target if "truncate" in settings.stages else self.limit):
+                fit(self.draft, settings, self.target, self.budget)
+            if self.draft.tokens > self.limit:
+                fit_or_refuse(self.draft, self.budget, self.limit)
+            # What is left may be denser than what was cut.
+            if self.draft.settle() <= self.limit:
+                break
         self._note("truncate", tokens)
 
     def _run(self, stages: Sequence[str]) -> Asking[None]:
@@ -293,7 +300,7 @@ class Planning:
 
     def proposal(self) -> Proposal:
         after, budget, history = self.draft.tokens, self.budget.budget_tokens, self.history
-        smallest = min(self.before, self.draft.meter.total(self.before_raw))
+        smallest = min(self.before, self.counted)
         is_better = after > self.before if self.grows else bool(self.saved) and after < smallest
         if not is_better:
             numbers = (self.before, self.before, budget, self.target)

@@ -274,7 +274,6 @@ class ContextView:
         self._kept = msgspec.structs.replace(self._kept, **changes)
 
     def _measured(self, history: History) -> Measurement:
-        self._engine.meter.look(history)
         return Measurement(self._engine.meter.used(history), self._engine.budget)
 
     @staticmethod

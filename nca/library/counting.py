@@ -88,7 +88,6 @@ def check_context_budget(
     if inputs.read_text(current_prompt, "current_prompt"):
         read.append(Message("user", clean_text(current_prompt)))
     history = inputs.history_of(read)
-    meter.look(history)
     measured = meter.measure(history, budget)
     measured = replace(measured, used_tokens=measured.used_tokens + attached)
     return BudgetCheck(

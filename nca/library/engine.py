@@ -93,7 +93,6 @@ class Engine:
         is_repeated    as of `nca.context.plan.compact`
         has_recall     the view's reader can look up the messages that it leaves out (see `nca.context.plan.compact`)
         """
-        self.meter.look(history)
         return plan_compaction(
             history,
             self.meter,

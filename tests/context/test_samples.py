@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nca.context.calibration import own_per_raw
+from nca.context.request import resolve
 from nca.messages import Message
 from nca.vocabulary import Name, count, count_in
 from tests.context.logs import history_of
@@ -27,7 +28,7 @@ def talked(*texts: str) -> list[Message]:
 def test_a_request_of_one_kind_has_the_ratio_of_its_kind(kind: str, vocabulary: Name) -> None:
     text = TEXTS[kind] * 300
     history = history_of(talked(*[text] * 12))
-    found = own_per_raw(history, vocabulary)
+    found = own_per_raw(resolve(history), vocabulary)
     assert found == pytest.approx(count_in(vocabulary, [text]) / count(text), rel=0.03)
 
 
@@ -36,13 +37,13 @@ def test_each_place_counts_the_same_however_long_its_message_is() -> None:
     history = history_of([*talked(*texts), *step("a", TEXTS["code"] * 900, path="a.py")])
     whole = [text for entry in history.entries for text in (entry.message.text,) if text]
     expected = count_in("claude", whole) / sum(map(count, whole))
-    assert own_per_raw(history, "claude") == pytest.approx(expected, rel=0.05)
+    assert own_per_raw(resolve(history), "claude") == pytest.approx(expected, rel=0.05)
 
 
 def test_what_is_hidden_does_not_count_and_what_goes_along_does() -> None:
     history = history_of([*talked(*[TEXTS["chinese"] * 400] * 8), *talked(TEXTS["prose"] * 40), user("Go on.")])
-    before = own_per_raw(history, "claude")
+    before = own_per_raw(resolve(history), "claude")
     compacted(history, 8_000, stages=["truncate"])
-    assert own_per_raw(history, "claude") < before
-    assert own_per_raw(history_of([user("Hi.")]), "claude", [TEXTS["chinese"] * 100]) > 1.3
-    assert own_per_raw(history_of([]), "claude") == 1.0
+    assert own_per_raw(resolve(history), "claude") < before
+    assert own_per_raw([user("Hi.")], "claude", [TEXTS["chinese"] * 100]) > 1.3
+    assert own_per_raw([], "claude") == 1.0

@@ -197,6 +197,7 @@ def _fitted(draft: Draft, composer: Composer, target: int, prose: Prose) -> View
     best_tokens = misses = 0
     for _ in range(FIT_ROUNDS):
         view, left = composer.view(room, prose)
+        meter.look(draft.history, view)
         tokens = meter.total(meter.raw_with(draft.history, view))
         fits = tokens <= target
         if best is None or (fits and not best_tokens <= target) or (fits and tokens > best_tokens):
