@@ -189,6 +189,7 @@ class SessionState:
             tools=tools,
             anchor=before.anchor if is_same else None,
         )
+        meter.waiting_raw = before.waiting_raw
         known = before.anchor
         if goes_on and not is_same and known is not None and known.subject == before.subject(self.history):
             meter.anchor = replace(known, subject=meter.subject(self.history))

@@ -119,7 +119,9 @@ def window_parts(window: Window) -> dict[str, int]:
         "tool_definitions": min(own_raw, meter.tools_raw),
         "mcp_tools": max(0, meter.tools_raw - own_raw),
     }
-    return parts_of(window.measure().breakdown, fixed, view_parts(window.history))
+    talk = view_parts(window.history)
+    talk["attachments"] += meter.waiting_raw
+    return parts_of(window.measure().breakdown, fixed, talk)
 
 
 def items_of(window: Window, collapsible: Container[int]) -> list[ContextItem]:

@@ -19,7 +19,7 @@ from nca.context.budget import Measurement
 from nca.context.fit import too_large
 from nca.context.plan import is_answered
 from nca.context.reminders import Reminders, shown_injections, with_reminders
-from nca.context.tokens import message_tokens
+from nca.context.tokens import message_tokens, part_tokens
 from nca.context.view import is_in, is_shown
 from nca.errors import StoreError, UsageError
 from nca.events import Listener, MessageTaken, Notice
@@ -110,6 +110,7 @@ class UserInput:
     def go_along_again(self, with_message: Message | None) -> None:
         """What went with this message goes with the next one: it came back to the person, and no other did."""
         self._again = went_along(with_message) if with_message is not None else []
+        self._weigh()
 
     @property
     def _waiting(self) -> list[Beside]:
@@ -141,6 +142,17 @@ class UserInput:
         """Nothing goes with the next message."""
         self._again.clear()
         self._shared.clear()
+        self._weigh()
+
+    def _weigh(self) -> None:
+        """Between turns, what waits counts as a part of the next request."""
+        parts = (AttachmentPart(one.name, self.redactor.text(one.text), len(one.text)) for one in self._waiting)
+        self.window.meter.waiting_raw = sum(map(part_tokens, parts))
+
+    def share_output(self, name: str, text: str) -> None:
+        """Attach what the person's command printed, between turns."""
+        self.share(name, text, "tool")
+        self._weigh()
 
     def share(self, name: str, text: str, source: Source) -> None:
         """Attach a text to the next message, as a file of this name would be."""
@@ -154,6 +166,7 @@ class UserInput:
     def begin(self) -> int:
         """A message is about to come; the ends of jobs go with it. Returns how many texts go with any message."""
         self._is_entered, waiting, self._ended = False, len(self._shared), self.jobs.take_ended()
+        self.window.meter.waiting_raw = 0
         for job in self._ended:
             self.share(job.name, job.headline(), "tool")
         for number in self.gone_jobs():
@@ -163,6 +176,7 @@ class UserInput:
     def keep_waiting(self, most: int) -> None:
         """Forget all but this many: the message of the others was not sent."""
         del self._shared[most:]
+        self._weigh()
         for job in self._ended:
             job.is_told = False
 

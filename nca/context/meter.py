@@ -56,6 +56,8 @@ class Meter:
         self.anchor = anchor
         self._earlier: list[Anchor] = []
         """Anchors of other views, newest first: an undone compaction brings back its number too."""
+        self.waiting_raw = 0
+        """Raw tokens of what goes with the next message, which is not in the log yet."""
         self._system_prompt = system_prompt
         self._tools_text = tools_text(tools, self.calibration.tokenizer)
         self._seen: tuple[tuple[object, ...], float] = (), 1.0
@@ -95,7 +97,8 @@ class Meter:
 
     @property
     def fixed_raw(self) -> int:
-        return CONVERSATION_TOKENS + self.system_raw + self.tools_raw
+        """Raw tokens of what no compaction of the log makes smaller."""
+        return CONVERSATION_TOKENS + self.system_raw + self.tools_raw + self.waiting_raw
 
     def raw(self, history: History) -> int:
         """Raw tokens of the next request."""
@@ -179,7 +182,7 @@ class Meter:
         """
         lessons, newest = self.calibration.lessons, (0, 0)
         for view_raw, calls, reported_tokens in reports:
-            text_raw = self.fixed_raw + view_raw
+            text_raw = self.fixed_raw - self.waiting_raw + view_raw
             if 0 < reported_tokens <= HIGHEST_RATIO * text_raw + MOST_EXTRA_TOKENS:
                 lessons = lessons.add(text_raw, calls, reported_tokens)
             if self.calibration.learn(text_raw, reported_tokens) is not self.calibration:
@@ -212,7 +215,7 @@ class Meter:
         later = history.head - seq
         sent = resolve(history)[: -later or None]
         raw = history.view_tokens - history.run_tokens(seq + 1, history.head)
-        return self.fixed_raw + raw + repair_cost_of(sent, self.provider)
+        return self.fixed_raw - self.waiting_raw + raw + repair_cost_of(sent, self.provider)
 
     def restore(self, history_raw: int, history: History, reported_tokens: int) -> None:
         """Take up the last report of a session that continues, without learning from it again.
@@ -232,11 +235,12 @@ class Meter:
 
     def measure(self, history: History, budget: Budget) -> Measurement:
         used, extra = self.used(history), self.calibration.extra_tokens
-        attachments = input_raw = 0
+        attachments, input_raw = self.waiting_raw, 0
         newest = history.newest_user
         if newest is not None and newest == history.head:
-            attachments = attachment_tokens(history.message(newest))
-            input_raw = history.run_tokens(newest, newest) - attachments
+            of_message = attachment_tokens(history.message(newest))
+            input_raw = history.run_tokens(newest, newest) - of_message
+            attachments += of_message
         breakdown = {
             "system_prompt": self.scaled(self.system_raw) + (0 if self.tools_raw else extra),
             "tool_definitions": self.scaled(self.tools_raw) + (extra if self.tools_raw else 0),

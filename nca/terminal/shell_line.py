@@ -66,7 +66,7 @@ class ShellLine:
         def end(result: CommandResult) -> None:
             shown.finish(result)
             if is_shared:
-                conversation.user_input.share(name, result.report(), "tool")
+                conversation.user_input.share_output(name, result.report())
                 self._output.notice("This goes with your next message (! alone: it does not).")
 
         try:

@@ -144,3 +144,27 @@ async def test_what_came_with_a_refused_message_does_not_go_with_the_next(room: 
     assert conversation.user_input.waiting == ["$ date"]
     await conversation.send("The second")
     assert [part.path for part in newest(conversation).attachments] == ["$ date"]
+
+
+async def test_what_goes_with_the_next_message_is_in_the_usage_shown(room: Room) -> None:
+    conversation = room.open(
+        ["One."], facts=ModelFacts(name="scripted/large", provider="scripted", window_tokens=100_000)
+    )
+    before = conversation.context.stats().used_tokens
+    conversation.user_input.share_output("$ cat x", "a line of text\n" * 400)
+    stats = conversation.context.stats()
+    assert sum(stats.parts.values()) == sum(stats.breakdown.values()) == stats.used_tokens
+    assert stats.breakdown["attachments"] == stats.used_tokens - before > 1_500
+    assert stats.parts["attachments"] > 1_500
+    conversation.set("model.temperature", 0.5)
+    assert conversation.context.stats().used_tokens == stats.used_tokens
+    conversation.user_input.forget_waiting()
+    assert conversation.context.stats().used_tokens == before
+    conversation.user_input.share_output("$ cat x", "a line of text\n" * 400)
+    await conversation.send("Hm?")
+    assert conversation.context.stats().used_tokens == pytest.approx(stats.used_tokens, rel=0.1)
+    point = conversation.rewinds.last_turn()
+    assert point is not None
+    await conversation.rewinds.go_back(point, await conversation.rewinds.plan(point), "chat")
+    assert conversation.user_input.waiting == ["$ cat x"]
+    assert conversation.context.stats().used_tokens == pytest.approx(stats.used_tokens, rel=0.1)
