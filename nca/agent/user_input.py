@@ -247,8 +247,8 @@ class UserInput:
         message = self._with_files(said, [*named, *((self.directory / path).resolve() for path in attachments)])
         history = self.window.history
         # A message that the view no longer shows (after a clear) is not waiting for an answer.
-        last = next(history.backwards(), None)
-        last = last if last is not None and is_shown(history.view, last.seq) else None
+        seq = next((seq for seq in range(history.head, 0, -1) if not is_in(seq, history.view.aside)), 0)
+        last = history.entries[seq - 1] if seq and is_shown(history.view, seq) else None
         is_waiting = last is not None and last.message.role == "user" and merged(last.message.said) == merged(said)
         if is_waiting and is_alone:
             return
