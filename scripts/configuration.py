@@ -42,6 +42,9 @@ lists what each table for models sets.
 Saving keeps everything else in the file, even comments; a file that would lose a comment is first copied to
 `config.toml.bak`.
 
+The project is the folder where nca starts. In a sub-folder of a repository the file of a folder above does not count;
+a line names it, and `--config` with that file takes it. A sub-folder with a file of its own is a project of its own.
+
 An unknown key or an invalid value is refused in one line with the file, the line, the key and what is valid (exit code
 2). The file stays as it was. Files are UTF-8 and at most 1 MiB.
 

@@ -49,7 +49,7 @@ def test_every_fault_ends_as_it_should(name: str, runs: FaultRuns) -> None:
     assert outcome.stderr == ""
     finished = outcome.of("turn_finished")
     assert [event["reason"] for event in finished] == [
-        {"answer": "answered", "error": "failed"}.get(fault.outcome, fault.outcome)
+        fault.reason or {"answer": "answered", "error": "failed"}.get(fault.outcome, fault.outcome)
     ]
     errors = outcome.of("error_raised")
     assert len(errors) == (fault.outcome == "error")

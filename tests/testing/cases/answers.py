@@ -104,7 +104,11 @@ CASES = {
     ),
     "filtered": Case("content_filter behind some text", FAULTS["filtered"], "content_filter", "filter", shown=BEGUN),
     "filtered-at-once": Case(
-        "content_filter, no text", finish("content_filter", ""), says="content filter", error_code=1
+        "content_filter, no text",
+        finish("content_filter", ""),
+        reason="content_filter",
+        says="content filter",
+        error_code=1,
     ),
     "refusal": Case("a refusal in its own field", _refusal, "answer", shown="I cannot help with that."),
     "only-thoughts": Case("reasoning and no text, once", once(_only_thoughts), "answer", "empty answer", requests=2),

@@ -28,6 +28,7 @@ class Case:
     wait_seconds   the wait that the provider asked for before the second try; None: it did not say
     exit_code      of `nca run`
     settings       settings that keep the case short, where the default would mean a long wait
+    reason         why the turn ended, if the outcome does not say it
     needs_talk     it fails only after a long conversation (some 8,000 tokens)
     """
 
@@ -44,6 +45,7 @@ class Case:
     settings: Mapping[str, str] = field(default_factory=dict)
     needs_talk: bool = False
     error_code: int = 3
+    reason: str = ""
 
     @property
     def stored(self) -> tuple[Row, ...]:
