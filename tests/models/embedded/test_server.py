@@ -152,7 +152,7 @@ async def test_who_waits_for_the_prefix_sees_how_far_it_is_read(smollm_home: Pat
     finally:
         await model.close()
     steps = [(delta.read_tokens, delta.of_tokens) for delta in deltas if delta.of_tokens]
-    assert steps[0][0] < steps[0][1] < steps[-1][1], "the prefix alone comes first, and is shorter than the request"
+    assert steps[0][0] <= steps[0][1] < steps[-1][1], "the prefix alone comes first, and is shorter than the request"
     assert steps[-1][0] == steps[-1][1]
 
 
