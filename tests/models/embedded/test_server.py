@@ -144,8 +144,10 @@ async def test_who_waits_for_the_prefix_sees_how_far_it_is_read(smollm_home: Pat
     assert isinstance(model, EmbeddedModel)
     try:
         await model.warm()
+        begun = asyncio.Event()
+        model._waiting = lambda _: begun.set()
         warming = asyncio.create_task(model.warm(ModelRequest(messages=[prefix])))
-        await asyncio.sleep(0.02)
+        await begun.wait()  # else the question could overtake the prefix
         question = {"role": "user", "content": "Say hello."}
         await model.ask(ModelRequest(messages=[prefix, question], max_output_tokens=4), deltas.append)
         await warming
