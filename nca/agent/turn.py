@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Literal
 
+from nca import errors
 from nca.agent.approvals import STOPPED
 from nca.agent.calls import Calls
 from nca.agent.parts import Parts
@@ -17,15 +18,7 @@ from nca.agent.spending import ask_counted, leave_out_tools, refuse_above_limit
 from nca.agent.window import Window
 from nca.context.file_reads import CUT_OFF, CUT_OFF_BY_USER, NOT_RUN
 from nca.context.validate import validate_request
-from nca.errors import (
-    AnswerFiltered,
-    ContextDoesNotFit,
-    NcaError,
-    OnlyReasoned,
-    ProviderError,
-    ProviderFailure,
-    sentence,
-)
+from nca.errors import ContextDoesNotFit, NcaError, OnlyReasoned, ProviderError, ProviderFailure, sentence
 from nca.events import (
     ErrorRaised,
     Failure,
@@ -157,8 +150,8 @@ class Turn:
                 self.keep_partial(CUT_OFF, FAILED)
             except NcaError as second:
                 self.emit(ErrorRaised.of(second))
-        took, why = time.monotonic() - started, Failure.of(error)
-        reason: _End | Literal["failed"] = "content_filter" if isinstance(error, AnswerFiltered) else "failed"
+        took, why, is_filtered = time.monotonic() - started, Failure.of(error), isinstance(error, errors.AnswerFiltered)
+        reason: Literal["content_filter", "failed"] = "content_filter" if is_filtered else "failed"
         return TurnFinished(reason, self.text, self.steps, took, exit_code=why.exit_code, error=why)
 
     def keep_partial(self, cut_off: str = CUT_OFF_BY_USER, not_begun: str = STOPPED) -> None:

@@ -269,14 +269,15 @@ _SPECIFIC = re.compile(
     r"|(?<![A-Za-z0-9_/])(?:\d(?:[\d.,:'-]*\d)?(?:-?[A-Za-z]+)?(?![A-Za-z0-9_])|[A-Za-z0-9]+(?:[_-][A-Za-z0-9]+)*)"
 )
 """Paths and file names; numbers with their units; words, of which only those with figures or an underscore count."""
-_SEPARATORS = re.compile(r"(?<=\d)[.,:'-](?=\d)")
+_SEPARATORS = ".,:'-"
 """What one may leave out of a number, or write otherwise."""
+_TOGETHER, _APART = str.maketrans("", "", _SEPARATORS), str.maketrans(_SEPARATORS, " " * len(_SEPARATORS))
 
 
 def marked(prose: str, covered: str) -> str:
     """The prose with a mark behind each path, number and identifier that is nowhere in the covered messages."""
     names, known = set(_SPECIFIC.findall(prose)), covered.lower()
-    figures = _SEPARATORS.sub("", known)
+    figures = known.translate(_TOGETHER)
     unknown = {name for name in names if not _is_known(name.lower(), known, figures)}
     if not unknown:
         return prose
@@ -293,7 +294,7 @@ def _is_known(name: str, covered: str, figures: str) -> bool:
     number = name.rstrip("-abcdefghijklmnopqrstuvwxyz")
     if name in covered or any(char.isalpha() for char in number):
         return name in covered
-    return _SEPARATORS.sub("", number) in figures or all(part in covered for part in _SEPARATORS.split(number))
+    return number.translate(_TOGETHER) in figures or all(part in covered for part in number.translate(_APART).split())
 
 
 def _is_either(name: str, covered: str) -> bool:
