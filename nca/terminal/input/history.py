@@ -157,9 +157,14 @@ class DraftFile:
         self._write_in(self.EACH_SECONDS)
 
     def note_ahead(self, unsent: Callable[[], Sequence[Words]], is_entered: bool) -> None:
-        """What was typed while nca works has changed. A line that `is_entered` is written before it is shown."""
+        """What was typed while nca works has changed. One that `is_entered` is written soon."""
         self._ahead = unsent
         self._write_in(0 if is_entered else self.EACH_SECONDS)
+
+    def write_entered(self) -> None:
+        """Write entered lines now: what was typed is about to be drawn, and a line is written before it is shown."""
+        if self._writing is not None and self._writing.when() <= asyncio.get_running_loop().time():
+            self.write()
 
     def _write_in(self, seconds: float) -> None:
         if self._path is None:

@@ -243,8 +243,9 @@ class Prompt:
         """The text typed while nca works, and the effect of a key."""
         if self.type_ahead.is_lent:
             return TypedLines()
-        window = self._session.app.output.get_size()
-        return typed_ahead(self.type_ahead.typed(), self._hint.text, window, is_turn=is_turn)
+        self._draft.write_entered()
+        size = self._session.app.output.get_size()
+        return typed_ahead(self.type_ahead.typed(), self._hint.text, size, is_turn=is_turn)
 
     def labelled(self, text: str) -> str:
         """A text that was sent, with labels in place of long pastes."""

@@ -145,6 +145,23 @@ async def test_the_draft_of_a_killed_program_is_in_the_history_and_that_of_a_run
     assert await loaded(history_in(tmp_path / "history")) == ["another's", "half a line"]
 
 
+async def test_an_entered_line_is_written_before_it_is_drawn_and_a_key_only_once_a_second(tmp_path: Path) -> None:
+    def written() -> list[str]:
+        return [one.read_text() for one in tmp_path.glob("history.draft-*")]
+
+    draft = DraftFile(tmp_path / "history", FoldedPastes())
+    draft.note_ahead(lambda: [words("half a li")], False)
+    draft.write_entered()
+    assert not written()
+    draft.note_ahead(lambda: [words("a line")], True)
+    assert not written()  # many lines of one read are written once
+    draft.write_entered()
+    assert ["+a line" in one for one in written()] == [True]
+    draft.note_ahead(tuple, True)
+    draft.write()
+    assert not written()
+
+
 async def test_a_refused_line_is_suggested_again_once_it_was_sent_again(tmp_path: Path) -> None:
     path = tmp_path / "history"
 
