@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
+from nca.context.record.excerpt import excerpt
+from nca.context.record.steps import shortened
 from nca.context.rules.cut_points import blocks
 from nca.context.tokens import text_tokens
 from nca.messages import Message
@@ -234,12 +236,16 @@ def _left_out(count: int) -> str:
 
 def _flat(message: Message, level: int) -> str:
     limit = MESSAGE_CHARS[level]
-    text = _clipped(content_text(message.content), limit)
-    calls = "".join(f"\n(called {call.name} with {_clipped(call.arguments, limit)})" for call in message.tool_calls)
+    text = shortened(message, _tokens(content_text(message.content), limit))
+    calls = "".join(
+        f"\n(called {call.name} with {excerpt(call.arguments, _tokens(call.arguments, limit))})"
+        for call in message.tool_calls
+    )
     kind = f"result of {message.name or 'a tool'}" if message.role == "tool" else message.role
     mark = " (failed)" if message.is_error else ""
     return as_data(f"[{kind}{mark}]\n{text}{calls}")
 
 
-def _clipped(text: str, limit: int) -> str:
-    return text if len(text) <= limit else f"{text[: limit * 2 // 3]}\n[…]\n{text[-limit // 3 :]}"
+def _tokens(text: str, chars: int) -> int:
+    """Raw tokens of so many characters of a text."""
+    return text_tokens(text) * chars // max(chars, len(text))

@@ -22,7 +22,8 @@ from nca.context.summary_input import (
     within,
 )
 from nca.context.tokens import text_tokens
-from nca.messages import Message
+from nca.messages import Message, user_message
+from nca.words import Source, Span
 from tests.context.logs import logs
 from tests.context.samples import agent_turn, assistant, call, calling, result, some, step, talk, user
 
@@ -144,6 +145,18 @@ def test_what_is_left_out_is_the_middle_and_is_said() -> None:
     gaps = [(one, two) for one, two in pairwise(shown) if two != one + 1]
     assert len(gaps) == 1
     assert max(map(len, re.findall(r"#\d+# [^\[]+", text))) <= MESSAGE_CHARS[-1] + 20
+
+
+@some
+@given(st.lists(st.sampled_from(("typed", "pasted", "piped")), min_size=2, max_size=6), st.integers(3, 400))
+def test_of_a_long_message_the_typed_words_stay_wherever_they_stand(sources: list[Source], lines: int) -> None:
+    spans = [
+        Span(f"Rule {place}: keep it. " if source == "typed" else f"line of log {place}\n" * lines * 40, source)
+        for place, source in enumerate(sources)
+    ]
+    (chunk,) = split([user_message(tuple(spans))], first_tokens=100_000, later_tokens=0)
+    for place, source in enumerate(sources):
+        assert (f"Rule {place}: keep it." in chunk.text) is (source == "typed")
 
 
 @given(st.text(max_size=3_000), st.integers(16, 400))

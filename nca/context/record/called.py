@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 import msgspec
 
@@ -34,6 +36,16 @@ SHORT_FIELD_CHARS = 40
 MOST_DEPTH = 16
 """An object nested deeper stands as it is."""
 JSON_CHARS, RESULTS_REMEMBERED = 20_000, 1_024
+
+
+class Others(NamedTuple):
+    """The results of one tool, among which a field is told: how many have each field, and how many there are."""
+
+    fields: Counter[str]
+    results: int
+
+
+NO_OTHERS = Others(Counter(), 0)
 
 
 @dataclass(frozen=True)
@@ -122,18 +134,18 @@ def long_arguments(call: ToolCall) -> str:
     return "\n".join(values[-1:] if changes_file(call) else values)
 
 
-def came_of(called: Called, tokens: int) -> str:
+def came_of(called: Called, tokens: int, others: Others = NO_OTHERS) -> str:
     """A call's result, in a line: for a JSON object those whole fields that are not in the call."""
     text = called.result.told.strip() if called.result is not None else ""
     given = {"", *texts_in(arguments_of(called.call))}
     new = [said for value, said in _fields(text) if value not in given]
-    return whole_fields(new, CHARS_PER_TOKEN * tokens) or on_one_line(excerpt(text, tokens)) or "nothing"
+    return whole_fields(new, CHARS_PER_TOKEN * tokens, others) or on_one_line(excerpt(text, tokens)) or "nothing"
 
 
-def whole_fields(fields: Sequence[str], chars: int) -> str:
-    """As many fields as have room, long texts last: the short ones are names, numbers and states."""
+def whole_fields(fields: Sequence[str], chars: int, others: Others = NO_OTHERS) -> str:
+    """As many fields as have room, those first that say most."""
     left, kept = chars + 1, set[int]()
-    for place in sorted(range(len(fields)), key=lambda place: len(fields[place]) > SHORT_FIELD_CHARS):
+    for place in _by_weight(fields, others):
         left -= len(fields[place]) + 1
         if left < 0:
             break
@@ -142,6 +154,32 @@ def whole_fields(fields: Sequence[str], chars: int) -> str:
         return whole_parts(fields, chars)
     said = [field if place in kept else GAP for place, field in enumerate(fields)]
     return " ".join(one for one, before in zip(said, ["", *said], strict=False) if not one == before == GAP)
+
+
+def _by_weight(fields: Sequence[str], others: Others) -> list[int]:
+    """The places of fields: short ones first, which are names, numbers and states, and last what every result says.
+
+    By turns one that no other result of the tool has, such as a number, and one that some have, such as a state.
+    """
+    ranks: list[tuple[bool, bool, int, bool]] = []
+    turns: Counter[bool] = Counter()
+    for field in fields:
+        count = others.fields[field]
+        is_shared, is_usual = count > 1, 1 < count == others.results
+        ranks.append((len(field) > SHORT_FIELD_CHARS, is_usual, turns[is_shared], is_shared))
+        turns[is_shared] += not is_usual
+    return sorted(range(len(fields)), key=ranks.__getitem__)
+
+
+def others_of(results: Iterable[Called]) -> Others:
+    """The fields of these results."""
+    fields: Counter[str] = Counter()
+    count = 0
+    for called in results:
+        if called.result is not None:
+            count += 1
+            fields.update({said for _, said in _fields(called.result.told.strip())})
+    return Others(fields, count)
 
 
 @lru_cache(maxsize=RESULTS_REMEMBERED)

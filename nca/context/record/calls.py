@@ -7,7 +7,16 @@ from functools import partial
 from heapq import merge
 from itertools import chain, takewhile
 
-from nca.context.record.called import ASKED_CHARS, CHARS_PER_TOKEN, Called, asked, came_of, long_arguments
+from nca.context.record.called import (
+    ASKED_CHARS,
+    CHARS_PER_TOKEN,
+    NO_OTHERS,
+    Called,
+    Others,
+    asked,
+    came_of,
+    long_arguments,
+)
 from nca.context.record.excerpt import GAP, RESULT, excerpt
 from nca.context.record.past import Past
 from nca.context.record.piece import Key, Piece, Section, Subject, by_age, fixed
@@ -18,10 +27,10 @@ LEVELS, WRITTEN_LEVELS = (50,), (150,)
 """The first form of a call, in tokens: a line; of one that wrote a file the first beyond it. Then come more and more of
 its arguments and its result."""
 FAILURE_TOKENS = 60
-EFFECT_LEVELS = (1, 6)
-"""The first forms of an effect: the action and its subject, then the beginning of the result. Longer ones follow."""
-EFFECT_CHARS = 220
-"""Most characters of a call's request."""
+EFFECT_TOKENS, ENDED_TOKENS = 1, 12
+"""The first forms of an effect: the action and its subject, then what came of it. Longer ones follow."""
+BRIEF_CHARS, EFFECT_CHARS = 30, 220
+"""Characters of a call's request in its first form, and at most."""
 CAME = " → "
 """The sign between a call's request and its result."""
 
@@ -34,13 +43,17 @@ def turn(past: Past) -> Iterator[Piece]:
 
 def effects(past: Past) -> Iterator[Piece]:
     """Each call that may have changed something elsewhere, in brief, newest first: nothing else can tell of it."""
-    yield from (_elsewhere(one).piece(EFFECT_LEVELS[0]) for one in past.calls if one.is_effect)
+    yield from (_elsewhere(past, one).piece(EFFECT_TOKENS) for one in past.calls if one.is_effect)
     yield from (one.whole() for one in past.record_lines(Section.EFFECTS) if CAME in one.text)
 
 
+def ended_effects(past: Past) -> Iterator[Piece]:
+    """The same with what came of each: without it, a payment that was declined looks like one that was made."""
+    return (_elsewhere(past, one).piece(ENDED_TOKENS) for one in past.calls if one.is_effect)
+
+
 def longer_effects(past: Past) -> Iterator[Piece]:
-    brief, *levels = (*EFFECT_LEVELS, *LEVELS)
-    return by_age((_elsewhere(one) for one in past.calls if one.is_effect), levels, above=brief)
+    return by_age((_elsewhere(past, one) for one in past.calls if one.is_effect), LEVELS, above=ENDED_TOKENS)
 
 
 def files(past: Past) -> Iterator[Piece]:
@@ -62,19 +75,19 @@ def _written(past: Past) -> Iterator[Piece]:
             yield fixed(("file", path), called.seq, f"{path}: {called.call.name}", called.place)
 
 
-def _elsewhere(called: Called) -> Subject:
+def _elsewhere(past: Past, called: Called) -> Subject:
     size = max(_size(called), EFFECT_CHARS // CHARS_PER_TOKEN)
     key, own = ("effect", called.seq, called.place), (called.result_seq,) if called.result is not None else ()
-    return Subject(key, called.seq, partial(_effect, called), size, called.place, own)
+    return Subject(key, called.seq, partial(_effect, past, called), size, called.place, own)
 
 
-def _effect(called: Called, tokens: int) -> str:
+def _effect(past: Past, called: Called, tokens: int) -> str:
     if called.is_cut_off:
         # Its line says first of all that nobody knows what it did.
         tokens = max(tokens, LEVELS[0])
-    chars = min(EFFECT_CHARS, CHARS_PER_TOKEN * max(tokens, EFFECT_LEVELS[1]))
-    if tokens > EFFECT_LEVELS[0]:
-        return call_text(called, tokens, chars)
+    chars = min(EFFECT_CHARS, max(BRIEF_CHARS, CHARS_PER_TOKEN * tokens))
+    if tokens > EFFECT_TOKENS:
+        return call_text(called, tokens, chars, others=past.others(called.call.name))
     return f"{asked(called.call, chars).removesuffix(GAP).rstrip()}{CAME}{GAP}"
 
 
@@ -106,17 +119,25 @@ def writes(past: Past) -> Iterator[Piece]:
     return by_age(written, WRITTEN_LEVELS, above=LEVELS[0])
 
 
-def call_text(called: Called, tokens: int = LEVELS[0], chars: int = ASKED_CHARS, *, is_headed: bool = False) -> str:
+def call_text(
+    called: Called,
+    tokens: int = LEVELS[0],
+    chars: int = ASKED_CHARS,
+    *,
+    is_headed: bool = False,
+    others: Others = NO_OTHERS,
+) -> str:
     """A call with its result: in one line, or in more tokens with more of its arguments and its result.
 
     is_headed  a heading says that it failed
+    others     the results among which its own is told
     """
     content = excerpt(long_arguments(called.call), tokens) if tokens > LEVELS[0] else ""
     what = asked(called.call, chars, has_content=bool(content))
     came = "no result came: its outcome is unknown" if called.is_left else "no result yet"
     if called.result is not None:
         is_line = tokens <= LEVELS[0]
-        came = came_of(called, tokens) if is_line else excerpt(called.result.told.strip(), tokens) or "nothing"
+        came = came_of(called, tokens, others) if is_line else excerpt(called.result.told.strip(), tokens) or "nothing"
         came = f"failed: {came}" if called.has_failed and not is_headed else came
     return f"{what}{' ' * bool(content)}{content}{CAME}{came}"
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from nca.context.file_reads import FileUse, read_of, says_no_more
 from nca.context.history import History
-from nca.context.record.called import IDENTITY_CHARS, Called, asked
+from nca.context.record.called import IDENTITY_CHARS, Called, Others, asked, others_of
 from nca.context.record.excerpt import RESULT, Style, excerpt
 from nca.context.record.piece import Piece, Section, Subject
 from nca.context.record.said import Said, prompts_in, said_in
@@ -24,6 +24,8 @@ from nca.messages import Entry, Message, ToolCall
 
 FAR = 4_000
 """The newest messages, the only ones searched for all kinds but words: recall finds older ones."""
+COMPARED = 500
+"""Results of a tool that are compared with each other."""
 AT_ONCE = 64
 """Messages that are read at once."""
 VERSION_CHARS, VERSION_PARTS, VERSION_SHARE = 24, 3, 0.5
@@ -78,6 +80,7 @@ class Past:
     readable: set[str] = field(default_factory=set)
     """Names that can be read in the pieces taken so far."""
     _newer: dict[int, int] = field(default_factory=dict)
+    _others: dict[str, Others] = field(default_factory=dict)
     _found: dict[Callable[[Past], Iterator[Any]], Shared[Any]] = field(default_factory=dict)
 
     @classmethod
@@ -154,6 +157,13 @@ class Past:
     def calls(self) -> Iterable[Called]:
         """Calls with their results, newest first; everybody who asks reads on in one list."""
         return Shared(self._called())
+
+    def others(self, name: str) -> Others:
+        """The newest results of a tool that may have changed something elsewhere."""
+        if name not in self._others:
+            effects = (called for called in self.calls if called.is_effect and called.call.name == name)
+            self._others[name] = others_of(islice(effects, COMPARED))
+        return self._others[name]
 
     @cached_property
     def records(self) -> tuple[list[str], dict[Section, list[RecordLine]]]:

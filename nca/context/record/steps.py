@@ -99,20 +99,30 @@ def has_text(past: Past, seq: int, level: int | None) -> bool:
 
 
 def cut_content(message: Message, seq: int, level: int) -> Stub | None:
-    """The same of a message by itself: the typed text first; each other part of it keeps its place and its tags."""
-    text = content_text(message.content)
+    """The same of a message by itself, as `shortened` has it."""
     level = max(level, LEAST_RESULT_TOKENS)
-    if text_tokens(text) <= level + SEAM_TOKENS:
+    if text_tokens(content_text(message.content)) <= level + SEAM_TOKENS:
         return None
+    return _cut(message, seq, shortened(message, level), numbered=True)
+
+
+def shortened(message: Message, tokens: int) -> str:
+    """A message's content in about so many tokens; all of it if it has no more.
+
+    The typed text comes first; each other part of it keeps its place and its tags.
+    """
+    text = content_text(message.content)
     parts = message.content if isinstance(message.content, tuple) else ()
     if message.role != "user" or not any(_is_beside(part) for part in parts):
-        return _cut(message, seq, excerpt(text, level, TALK if message.role == "assistant" else RESULT), numbered=True)
-    low, high = 0, MEDIUM_TOKENS + int(text_tokens(text) / BESIDE_SHARE)
+        return excerpt(text, tokens, TALK if message.role == "assistant" else RESULT)
+    if (size := text_tokens(text)) <= tokens:
+        return text
+    low, high = 0, MEDIUM_TOKENS + int(size / BESIDE_SHARE)
     while high - low > PART_TOKENS:
         middle = (low + high) // 2
-        fits = text_tokens(content_text(_shorter(parts, middle))) <= level
+        fits = text_tokens(content_text(_shorter(parts, middle))) <= tokens
         low, high = (middle, high) if fits else (low, middle)
-    return _cut(message, seq, content_text(_shorter(parts, low)), numbered=True)
+    return content_text(_shorter(parts, low))
 
 
 def _is_beside(part: Part) -> bool:

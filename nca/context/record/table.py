@@ -33,6 +33,7 @@ KINDS = (
     Kind(NEWEST, None, (0.2, 1.0, 0.8), None),
     Kind("calls of this turn", Section.TURN, (0.01, 0.15, 0.08), calls.turn),
     Kind("effects, in brief", Section.EFFECTS, (0.065, 0.3, 0), calls.effects, leads=1),
+    Kind("effects, how they ended", Section.EFFECTS, (0, 0.3, 0), calls.ended_effects, leads=1),
     Kind("effects", Section.EFFECTS, (0, 0.1, 0.1), calls.longer_effects),
     Kind("changed files", Section.EFFECTS, (0.007, 0.04, 0.5), calls.files),
     Kind("what failed", Section.FAILED, (0.005, 0.01, 0.03), calls.failed),

@@ -4,20 +4,35 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from string import ascii_lowercase
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from nca.config.schema import SummarizeSettings
 from nca.context.file_reads import CUT_OFF, CUT_OFF_BY_USER
 from nca.context.history import History
 from nca.context.named import names_in
 from nca.context.record.called import Called, asked, long_arguments
-from nca.context.record.calls import CAME, call_text, effects, failed, files, longer_effects, reads, runs, turn, writes
+from nca.context.record.calls import (
+    CAME,
+    call_text,
+    effects,
+    ended_effects,
+    failed,
+    files,
+    longer_effects,
+    reads,
+    runs,
+    turn,
+    writes,
+)
 from nca.context.record.compose import Composer, Prose
 from nca.context.record.past import Past, RecordLine
 from nca.context.record.piece import Section
 from nca.messages import Entry, Message, ToolCall
-from tests.context.samples import call, calling, user
+from tests.context.samples import call, calling, some, user
 
 
 def _called(number: int, name: str, text: str, *, is_error: bool = False, **arguments: object) -> list[Message]:
@@ -69,13 +84,15 @@ def test_of_a_change_what_is_there_now_comes_first() -> None:
 
 
 def test_bookings_are_effects_and_look_ups_are_not() -> None:
-    answer = '{"id": "HK8T2P", "user": "ana", "payment": "card 7447", "insurance": "no", "status": "booked"}'
+    answer = (
+        '{"id": "HK8T2P", "user": "ana", "paid": "card 7447", "insured": "no", "class": "economy", "status": "booked"}'
+    )
     booked = _called(1, "book_reservation", answer, user="ana", flights=["LH441", "LH12"])
     looked = _called(2, "get_reservation", '{"id": "HK8T2P"}', id="HK8T2P")
     ran = _called(3, "shell", "done", command="make")
     written = _called(4, "write_file", "Wrote a.py.", path="src/a.py", content="x = 1")
     past = _past(*booked, *looked, *ran, *written)
-    [brief], [short, longer] = effects(past), longer_effects(past)
+    [brief], [short], [longer] = effects(past), ended_effects(past), longer_effects(past)
     assert brief.subject.seq == short.subject.seq == longer.subject.seq == 1
     assert brief.text == "book_reservation user=ana flights=LH441,LH12 → […]"
     assert short.text.startswith("book_reservation user=ana flights=LH441,LH12 → id:HK8T2P")
@@ -91,14 +108,37 @@ def test_a_line_has_whole_arguments_and_whole_fields_that_the_call_has_not_said(
     made = _called(1, "book", answer, id="R7", legs=["a" * 30, "b" * 30], cabin="economy")
     past = _past(*made)
     assert next(effects(past)).text == "book id=R7 […] cabin=economy → […]"
-    short = next(longer_effects(past))
-    assert short.text == "book id=R7 […] cabin=economy → user:ana_li_3668 legs:from:JFK […]"
+    assert next(ended_effects(past)).text == "book id=R7 […] cabin=economy → user:ana_li_3668 legs:from:JFK price:120"
+
+
+@some
+@given(
+    st.dictionaries(st.sampled_from(ascii_lowercase), st.integers(0, 3).map(str), max_size=8),
+    st.lists(st.booleans(), min_size=2, max_size=60),
+    st.permutations(("id", "state", "at", "kind")),
+)
+def test_how_each_of_many_calls_ended_can_be_told(same: dict[str, str], went: list[bool], order: list[str]) -> None:
+    """Whatever else the results of a tool say, and in whatever order: a state that differs is in the line."""
+    messages: list[Message] = []
+    for number, is_done in enumerate(went):
+        said = {
+            "id": f"ch_{number:05}",
+            "state": "done" if is_done else "declined",
+            "at": f"12:{number:02}:07",
+            "kind": "x",
+        }
+        result = {**same, **{name: said[name] for name in order}}
+        messages += _called(number, "charge", json.dumps(result), order=f"O-{number}")
+    states = set(went)
+    for piece, is_done in zip(ended_effects(_past(*messages)), reversed(went), strict=True):
+        assert (f"state:{'done' if is_done else 'declined'}" in piece.text) or len(states) == 1
+        assert "id:ch_" in piece.text
 
 
 @pytest.mark.parametrize("text", ['["no object"]', '{"a": ', '{"a":' * 900 + "1" + "}" * 900])
 def test_what_is_no_object_of_fields_stands_as_it_is(text: str) -> None:
     made = _called(1, "book", text, id="R8")
-    assert next(longer_effects(_past(*made))).text.startswith(f"book id=R8 → {text[:5]}")
+    assert next(ended_effects(_past(*made))).text.startswith(f"book id=R8 → {text[:5]}")
 
 
 def test_a_reference_behind_a_long_text_or_within_objects_is_in_the_line() -> None:
@@ -107,7 +147,7 @@ def test_a_reference_behind_a_long_text_or_within_objects_is_in_the_line() -> No
         "data": {"transfer": {"state": "SETTLED", "id": "TX4C2"}},
     }
     past = _past(*_called(1, "create_transfer", json.dumps(answer), to="Ana"))
-    assert next(longer_effects(past)).text == "create_transfer to=Ana → […] state:SETTLED id:TX4C2"
+    assert next(ended_effects(past)).text == "create_transfer to=Ana → […] state:SETTLED id:TX4C2"
 
 
 def test_a_call_that_the_conversation_left_without_a_result_may_have_changed_something() -> None:
