@@ -88,13 +88,14 @@ def dies() -> str:
 
 
 @server.tool()
-def dies_slowly() -> str:
+def dies_slowly(seconds: float = 0.5) -> str:
     """Stop reading, and end a moment later."""
     for descriptor in range(64):
         with contextlib.suppress(OSError):
             if os.path.samestat(os.fstat(descriptor), REAL_INPUT):
                 os.close(descriptor)
-    time.sleep(0.5)
+    say("reads no more\n")
+    time.sleep(seconds)
     os._exit(3)
 
 

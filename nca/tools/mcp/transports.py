@@ -42,6 +42,8 @@ UNASKED_SECONDS = 60.0
 STDERR_BYTES = 8_192
 CLOSE_SECONDS = 0.5
 """How long a server has to exit after its input was closed, and again after SIGTERM."""
+REASON_SECONDS = 5.0
+"""A program that reads no more mostly ends: its exit code says more than that its input is closed."""
 REASON_CHARS = 200
 UNAUTHORIZED = 401
 """The HTTP status of a server that wants a login."""
@@ -114,7 +116,8 @@ class ServerProcess:
 
         try:
             with to_us, contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
-                self.reason = await self._forward(process, to_us)
+                ended = await self._forward(process, to_us)
+                self.reason = self.reason or ended
         finally:
             self.ended.set()
 
@@ -161,8 +164,11 @@ class ServerProcess:
                     await process.stdin.drain()
             except OSError:
                 # It does not read any more. Wait for the reason, then fail the requests that wait for an answer.
-                with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self.ended.wait(), 2 * CLOSE_SECONDS)
+                try:
+                    await asyncio.wait_for(self.ended.wait(), REASON_SECONDS)
+                except TimeoutError:
+                    self.reason = "it closed its input"
+                    self.ended.set()
                 to_us.close()
 
     async def _keep_errors(self, process: asyncio.subprocess.Process) -> None:
