@@ -34,10 +34,12 @@ PATH_KEYS = (
 _READS = re.compile(r"(?i)(^|[_\-.])(read|view|open|cat|show)|^read|readfile|openfile|viewfile")
 _WRITES = re.compile(r"(?i)write|edit|create|replace|patch|insert|append|delete|remove|rename|move|save")
 _ONLY_READS = re.compile(
-    r"(?i)(?:^|[_\-.])(?:read|view|cat|open|list|ls|search|grep|glob|find|fetch|recall|get|look|lookup|show|think|query|todo"
-    r"|job|calculate)(?:[_\-.]|$)|^(?:read|view|list|search|grep|glob|find|fetch|get|think|ls)"
+    r"(?i)^(?!.*(?:[_\-.]and[_\-.]|(?-i:[a-z]And[A-Z])))"
+    r"(?:(?:.*[_\-.])?(?:read|view|cat|open|list|ls|search|grep|glob|find|fetch|recall|get|look|lookup|show|think|query"
+    r"|todo|job|calculate)(?:[_\-.]|$)|(?:read|view|list|search|grep|glob|find|fetch|get|think|ls))"
 )
-"""Names of tools that change nothing: a tool of another program is known by its name alone."""
+"""Names of tools that change nothing: a tool of another program is known by its name alone. A name that joins two
+actions, such as `search_and_replace`, does not tell."""
 _RUNS = ("command", "cmd", "script", "code")
 _CUT = re.compile(r"(?m)^\[(?:Output|File) truncated from |\A\[[^\n]* is longer than shown")
 _FAILURE = re.compile(r"(?i)\A\W*(?:error|exception|failed|cannot|could not|enoent|eacces|no such file)\b")

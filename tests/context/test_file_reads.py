@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nca.context.file_reads import PATH_KEYS, FileUse, arguments_of, file_use, file_uses, path_of
+from nca.context.file_reads import PATH_KEYS, FileUse, arguments_of, file_use, file_uses, only_reads, path_of
 from nca.messages import Message, ToolCall
 from tests.context.logs import history_of, logs
 from tests.context.samples import assistant, call, calling, result, some, step, user
@@ -40,6 +40,24 @@ def test_writers(name: str) -> None:
     found = use(name, path="a.py")
     assert found is not None
     assert found.is_write
+
+
+@pytest.mark.parametrize(
+    ("name", "is_known"),
+    [
+        ("search_flights", True),
+        ("getUser", True),
+        ("mcp__shop__list_orders", True),
+        ("get_brand_name", True),
+        ("book_flight", False),
+        ("search_and_book", False),
+        ("search_and_replace", False),
+        ("findAndModify", False),
+        ("list.and.delete", False),
+    ],
+)
+def test_a_tool_that_only_reads_is_known_by_its_name_unless_that_joins_two_actions(name: str, is_known: bool) -> None:
+    assert only_reads(call("a", name, user="7")) is is_known
 
 
 @pytest.mark.parametrize(
