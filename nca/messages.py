@@ -127,6 +127,11 @@ class Message(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         return text_of(self.said)
 
     @property
+    def lines(self) -> list[str]:
+        """The lines of its text and of its attached files, as a person counts them: without the tags around these."""
+        return [line for text in (self.text, *(part.text for part in self.attachments)) for line in text.splitlines()]
+
+    @property
     def said(self) -> Words:
         """The same with who said each part."""
         implied, content = self.source or _IMPLIED[self.role], self.content

@@ -29,7 +29,6 @@ from nca.humanize import one_line
 from nca.messages import TextPart
 from nca.models.catalog import money
 from nca.tools.planning import Compact
-from nca.wire import content_text
 from nca.words import Words
 
 if TYPE_CHECKING:
@@ -68,15 +67,16 @@ def cut_newest_notice(window: Window, seq: int) -> str:
     stub = next((item for item in window.history.view.items if isinstance(item, Stub) and item.seq == seq), None)
     if stub is None:
         return ""
-    content = window.history.message(seq).content
-    # Without the tags around a paste.
-    parts = content if isinstance(content, tuple) else ()
-    plain = tuple(TextPart(part.text) if isinstance(part, TextPart) else part for part in parts)
-    whole = content_text(plain or content).splitlines()
-    lines, theirs = len(whole), set(whole)
-    seen = sum(bool(line.strip()) and line in theirs for line in stub.text.splitlines())
+    message, meter = window.history.message(seq), window.meter
+    content = message.content if isinstance(message.content, tuple) else ()
+    theirs = {line for part in content if isinstance(part, TextPart) for line in part.text.splitlines()}.union(
+        message.lines
+    )
+    lines, seen = len(message.lines), sum(bool(line.strip()) and line in theirs for line in stub.text.splitlines())
     shown = f"{seen:,} of its {lines:,} lines" if lines > seen else "a part of it"
-    return f"Your message is larger than the window: the model sees {shown}; /context show {seq} has all."
+    is_larger = meter.scaled(window.history.run_tokens(seq, seq)) > window.budget.window_tokens
+    why = "is larger than the window" if is_larger else "does not fit beside the system prompt, the tools and pins"
+    return f"Your message {why}: the model sees {shown}; /context show {seq} has all."
 
 
 def does_not_fit(measured: Measurement, auto: str) -> ContextDoesNotFit:

@@ -17,7 +17,7 @@ from nca.models.catalog import ModelFacts
 from nca.sessions.store import Store
 from nca.testing.scripted import ScriptedModel
 from nca.wire import message_from_dict
-from nca.words import Source, words
+from nca.words import Source, Span, words
 from tests.agent.parts import OnlyModel, compactor_of, context_of, window_of
 from tests.context.samples import agent_turn, talk
 
@@ -120,6 +120,7 @@ async def test_a_message_larger_than_the_window_is_cut_and_one_line_says_once_ho
         notice.message,
     )
     assert told is not None
+    assert any("cut from 5,000 lines" in line for line in seen)
     # A line of which only a part is left counts too: at most one at each gap.
     assert kept <= int(told[1].replace(",", "")) <= kept + sum("[…]" in line for line in seen)
     # With a pin beside it less of it has room: later compactions of the turn cut it again, and nobody is told twice.
@@ -132,6 +133,23 @@ async def test_a_message_larger_than_the_window_is_cut_and_one_line_says_once_ho
     (again,) = (text for row in window.request_messages() if lines[0] in (text := str(row["content"])))
     assert 20 < sum(line in again.splitlines() for line in lines) < kept
     assert [event for event in events if isinstance(event, Notice)] == [notice]
+
+
+async def test_a_message_that_the_window_could_hold_is_said_to_have_no_room_beside_the_rest() -> None:
+    store, events = Store.open(None), list[Event]()
+    loaded = defaults().with_values({"model.summarizer": "none", "model.context_window": 8_000}, "the test")
+    window = window_of(store, store.create(directory="/", model=FACTS.name), loaded, FACTS)
+    lines = [f"{number}: the wind is weak." for number in range(700)]
+    said = (Span("Which station is it?", "typed"), Span("\n".join(lines), "pasted"))
+    window.append(user_message(said))
+    assert window.budget.budget_tokens < window.meter.scaled(window.history.run_tokens(1, 1)) < 8_000
+    await compactor_of(window, ScriptedModel([], facts=FACTS), events.append).before_request()
+    (notice,) = (event for event in events if isinstance(event, Notice))
+    assert notice.message.startswith(
+        "Your message does not fit beside the system prompt, the tools and pins: the model"
+    )
+    (total,) = re.findall(r"of its ([\d,]+) lines", notice.message)
+    assert f"cut from {total} lines" in str(window.request_messages()[-1]["content"])
 
 
 async def test_where_a_cut_is_forbidden_a_message_larger_than_the_window_is_refused_and_nothing_changes() -> None:

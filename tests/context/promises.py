@@ -28,7 +28,7 @@ PROVIDERS = ("", *CHECKS)
 """No provider in particular, then each whose rules are known."""
 CUT = re.compile(r"\n?\[… [\d,]+ (?:lines|bytes) left out; recall expand=\d+(?: lines=\d+-\d+)? …\]\n?")
 """Stands in a cut message for its middle."""
-NOTE = re.compile(r"\n?\[… cut from [\d,]+ lines(?:; recall expand=\d+)? …\]\Z")
+NOTE = re.compile(r"\n?\[… cut from [\d,]+ lines?(?:; recall expand=\d+)? …\]\Z")
 """Stands behind an excerpt of a message."""
 REPLACEABLE = ("\n- `", "### Where things are")
 """In a record what can be had again: how a command ended that does not fail, and where things are."""

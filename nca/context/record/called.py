@@ -94,8 +94,9 @@ class Called:
 
     @cached_property
     def is_effect(self) -> bool:
-        """Whether it may have changed something that nothing else tells of."""
-        return not self.is_seen and not runs_program(self.call) and (self.has_worked or self.is_cut_off)
+        """Whether it may have changed something that nothing else tells of, even if it failed: a payment that got no
+        answer in time may be made."""
+        return not self.is_seen and not runs_program(self.call) and (self.has_run or self.is_left)
 
     @cached_property
     def has_worked(self) -> bool:

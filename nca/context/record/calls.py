@@ -43,17 +43,17 @@ def turn(past: Past) -> Iterator[Piece]:
 
 def effects(past: Past) -> Iterator[Piece]:
     """Each call that may have changed something elsewhere, in brief, newest first: nothing else can tell of it."""
-    yield from (_elsewhere(past, one).piece(EFFECT_TOKENS) for one in past.calls if one.is_effect)
+    yield from (_subject(past, one).piece(EFFECT_TOKENS) for one in past.calls if one.is_effect)
     yield from (one.whole() for one in past.record_lines(Section.EFFECTS) if CAME in one.text)
 
 
 def ended_effects(past: Past) -> Iterator[Piece]:
     """The same with what came of each: without it, a payment that was declined looks like one that was made."""
-    return (_elsewhere(past, one).piece(ENDED_TOKENS) for one in past.calls if one.is_effect)
+    return (_subject(past, one).piece(ENDED_TOKENS) for one in past.calls if one.is_effect)
 
 
 def longer_effects(past: Past) -> Iterator[Piece]:
-    return by_age((_elsewhere(past, one) for one in past.calls if one.is_effect), LEVELS, above=ENDED_TOKENS)
+    return by_age((_subject(past, one) for one in past.calls if one.is_effect), LEVELS, above=ENDED_TOKENS)
 
 
 def files(past: Past) -> Iterator[Piece]:
@@ -75,25 +75,21 @@ def _written(past: Past) -> Iterator[Piece]:
             yield fixed(("file", path), called.seq, f"{path}: {called.call.name}", called.place)
 
 
-def _elsewhere(past: Past, called: Called) -> Subject:
-    size = max(_size(called), EFFECT_CHARS // CHARS_PER_TOKEN)
-    key, own = ("effect", called.seq, called.place), (called.result_seq,) if called.result is not None else ()
-    return Subject(key, called.seq, partial(_effect, past, called), size, called.place, own)
-
-
 def _effect(past: Past, called: Called, tokens: int) -> str:
     if called.is_cut_off:
         # Its line says first of all that nobody knows what it did.
         tokens = max(tokens, LEVELS[0])
     chars = min(EFFECT_CHARS, max(BRIEF_CHARS, CHARS_PER_TOKEN * tokens))
     if tokens > EFFECT_TOKENS:
-        return call_text(called, tokens, chars, others=past.others(called.call.name))
+        others = past.others(called.call.name)
+        return call_text(called, tokens, chars, is_headed=called.still_fails, others=others)
     return f"{asked(called.call, chars).removesuffix(GAP).rstrip()}{CAME}{GAP}"
 
 
 def failed(past: Past) -> Iterator[Piece]:
     """Calls with a failed result that were not made again since."""
-    yield from (_subject(past, called).piece(FAILURE_TOKENS) for called in past.calls if called.still_fails)
+    failing = (called for called in past.calls if called.still_fails and not called.is_effect)
+    yield from (_subject(past, called).piece(FAILURE_TOKENS) for called in failing)
     if recorded := past.record_lines(Section.FAILED):
         made = {asked(called.call) for called in past.calls if called.has_run}
         yield from (one.whole() for one in recorded if one.text.partition(CAME)[0] not in made)
@@ -144,11 +140,25 @@ def call_text(
 
 def _subject(past: Past, called: Called) -> Subject:
     key, own = ("call", called.seq, called.place), (called.result_seq,) if called.result is not None else ()
-    section = Section.FAILED if called.still_fails else None
-    form = partial(call_text, called, is_headed=called.still_fails)
-    # A repeated result is told at its last place.
-    size = LEVELS[0] if past.newer(called.result_seq) else _size(called)
-    return Subject(key, called.seq, form, size, called.place, own, section=section)
+    if called.is_effect:
+        form, size = partial(_effect, past, called), max(_size(called), EFFECT_CHARS // CHARS_PER_TOKEN)
+    else:
+        form = partial(call_text, called, is_headed=called.still_fails)
+        # A repeated result is told at its last place.
+        size = LEVELS[0] if past.newer(called.result_seq) else _size(called)
+    return Subject(key, called.seq, form, size, called.place, own, section=_section(past, called))
+
+
+def _section(past: Past, called: Called) -> Section | None:
+    """The section of a call's line, whatever its kind; None: the kind's."""
+    if called.still_fails:
+        return Section.FAILED
+    if not called.is_effect:
+        return None
+    # What says that it failed has changed nothing for all that is known, and may have.
+    if called.has_worked or called.is_cut_off:
+        return Section.EFFECTS
+    return Section.TURN if called.seq > past.newest_user else Section.CALLS
 
 
 def _size(called: Called) -> int:

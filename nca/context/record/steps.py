@@ -15,6 +15,7 @@ from nca.context.record.said import BESIDE_SHARE, MEDIUM_TOKENS, beside_tokens
 from nca.context.rules.cut_points import blocks, regular_spans
 from nca.context.tokens import text_tokens
 from nca.context.view import Range, Stub, looked_up
+from nca.humanize import counted
 from nca.messages import AttachmentPart, MediaPart, Message, Part, TextPart
 from nca.wire import content_text
 
@@ -143,8 +144,7 @@ def _short(part: TextPart | AttachmentPart, tokens: int) -> Part:
 
 def _cut(message: Message, seq: int, text: str, *, numbered: bool) -> Stub:
     recall = f"; recall expand={looked_up(message, seq)}" if numbered else ""
-    lines = content_text(message.content).count("\n") + 1
-    return Stub(seq, f"{text}\n[… cut from {lines:,} lines{recall} …]", CUT)
+    return Stub(seq, f"{text}\n[… cut from {counted(len(message.lines), 'line')}{recall} …]", CUT)
 
 
 def _form(past: Past, message: Message) -> tuple[Callable[[int], str], int]:

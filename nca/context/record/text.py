@@ -16,7 +16,7 @@ HEADINGS = {
     Section.WORDS: "### What the user said",
     Section.ANSWERS: "### What you answered",
     Section.TURN: "### What was done after the last answer",
-    Section.EFFECTS: "### What was changed",
+    Section.EFFECTS: "### What was done and changed",
     Section.FAILED: "### What failed and was not repeated",
     Section.CALLS: "### What was run and read",
     Section.REMARKS: "### What you said on the way",

@@ -158,19 +158,27 @@ def test_a_call_that_the_conversation_left_without_a_result_may_have_changed_som
     assert next(effects(left)).text == "refund_payment invoice=INV-7 → no result came: its outcome is unknown"
 
 
-def test_a_result_that_says_it_failed_changed_nothing() -> None:
-    """Most programs' transcripts have no mark for a tool that failed."""
-    refused = _called(1, "book_reservation", "Error: not enough seats", user="ana")
+def test_no_heading_says_of_a_call_that_failed_that_it_changed_something() -> None:
+    """Most programs' transcripts have no mark for a tool that failed. What it did nobody knows, so its line stays."""
+    charged = _called(1, "charge_card", "Error: gateway timeout", order="O-1")
     unwritten = _called(2, "edit_file", "Error: the text is not in the file", path="a.py")
-    past = _past(*refused, *unwritten)
-    assert list(effects(past)) == list(files(past)) == list(failed(past)) == []
+    marked = _called(3, "charge_card", "gateway timeout", is_error=True, order="O-2")
+    past = _past(*charged, *unwritten, *marked)
+    assert list(files(past)) == list(failed(past)) == []
+    told = {(piece.subject.section, piece.text) for piece in ended_effects(past)}
+    assert told == {
+        (Section.TURN, "charge_card order=O-1 → Error: gateway timeout"),
+        (Section.FAILED, "charge_card order=O-2 → gateway timeout"),
+    }
+    older = _past(*charged, user("And now?"))
+    assert [piece.subject.section for piece in effects(older)] == [Section.CALLS]
 
 
-def test_a_change_that_did_not_come_about_is_an_older_call() -> None:
-    refused = _called(1, "book_reservation", "no seats", is_error=True, user="ana")
-    past = _past(*refused, Message("user", "And now?", source="typed"))
-    assert list(effects(past)) == []
-    assert {piece.subject.seq for piece in runs(past)} == {1}
+def test_each_call_has_one_line() -> None:
+    past = _past(user("Book it."), *_called(1, "book_flight", "booked", flight="LH1"))
+    (of_turn,), (of_effects,) = turn(past), ended_effects(past)
+    assert of_turn.subject.key == of_effects.subject.key
+    assert of_turn.subject.section == of_effects.subject.section == Section.EFFECTS
 
 
 def test_all_effects_can_be_told_before_anything_has_a_longer_form() -> None:

@@ -144,7 +144,7 @@ def test_the_room_that_is_left_shows_the_newest_of_the_cleared_again_cut_to_fit(
     assert 0.95 * target <= draft.settle() <= target
     assert stubs(draft)[3].startswith("first 0 of the output\nfirst 1 of the output\n")
     assert "first 299 of the output" in stubs(draft)[3]
-    assert stubs(draft)[3].endswith("\n[… cut from 301 lines; recall expand=3 …]")
+    assert stubs(draft)[3].endswith("\n[… cut from 300 lines; recall expand=3 …]")
 
 
 def test_what_a_person_shortened_stays_short_and_little_room_is_left_empty() -> None:
