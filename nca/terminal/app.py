@@ -169,6 +169,7 @@ class ChatApp:
             self._leave_with(error.exit_code)
 
     async def _carry_out(self, line: Words) -> None:
+        self.output.apply(self.conversation.loaded.settings.terminal)
         match line_kind(line, self._own):
             case "leave":
                 raise Leave(0)
@@ -228,7 +229,6 @@ class ChatApp:
         beside: Sequence[Beside] = (),
     ) -> None:
         """Run one turn. `asked_by` is the line from which the message was made, for the prompt if this fails."""
-        self.output.apply(self.conversation.loaded.settings.terminal)
         line = asked_by or line_of(said)
         try:
             self.sessions.send_again(said)

@@ -16,10 +16,10 @@ LIGHT = {"COLORFGBG": "0;15"}
 _SGR = re.compile(rb"\x1b\[([0-9;]*)m")
 
 
-def allowed() -> set[str]:
-    """The parameters that draw a colour of the light palette: by number, as Rich writes it, or in full."""
+def allowed(theme: str = "light") -> set[str]:
+    """The parameters that draw a colour of a palette: by number, as Rich writes it, or in full."""
     found: set[str] = set()
-    for colour in PALETTES["light"]:
+    for colour in PALETTES[theme]:
         parsed = Color.parse(colour)
         red, green, blue = parsed.get_truecolor()
         found |= {f"5;{parsed.number}", f"2;{red};{green};{blue}"}
@@ -93,3 +93,25 @@ def test_the_chat_draws_in_the_light_palette(tmp_path: Path) -> None:
         assert not any("..." in line for line in tty.shown())
         assert colours(tty.raw)
         assert colours(tty.raw) <= allowed()
+
+
+def test_all_that_is_drawn_after_a_change_of_the_theme_has_the_new_palette() -> None:
+    with chat("Answered.", columns=90, rows=40, env=LIGHT) as tty:
+        tty.sees("›")
+        tty.line("Look.")
+        tty.sees("Answered.")
+        tty.line("/config terminal.theme dark")
+        tty.sees("for this chat")
+        tty.settle()
+        for line, awaited in (
+            ("/help", "ideas"),
+            ("/context all", "Largest"),
+            ("/config model.name", "Valid"),
+            ("/nothing", "no command"),
+        ):
+            start = len(tty.raw)
+            tty.command(line)
+            tty.sees(awaited)
+            tty.settle()
+            assert colours(tty.raw[start:])
+            assert not colours(tty.raw[start:]) & allowed()

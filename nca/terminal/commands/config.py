@@ -119,6 +119,7 @@ class ConfigCommand(Command):
             raise UsageError(f"{key} was not set in this chat.", advice=f"It comes from: {place(loaded.origin(key))}.")
         app.conversation.set(key, UNSET)
         loaded = app.conversation.loaded
+        app.output.apply(loaded.settings.terminal)
         app.output.show(f"{key} = {value_text(key, loaded.value(key))} again ({place(loaded.origin(key))}).")
 
 
@@ -145,6 +146,7 @@ def _change(app: App, written: str, value: str, *, is_saving: bool, hint: str = 
     if value:
         raw: Any = _raw(KEYS[key].default) if is_default else "" if value == '""' else value
         key = conversation.set(key if is_default else written, raw)
+        app.output.apply(conversation.loaded.settings.terminal)
         hint = hint and (_KEEPS_OWN if KEYS[key].user_only else hint)
         said = f"{key} = {value_text(key, conversation.loaded.value(key))}{_reach(app, key)}{hint}."
         yield said if key == written.strip().lower() else f"{one_line(written, 80)} is {key} in nca. {said}"
