@@ -252,7 +252,9 @@ class ErrorRaised(Failure, _Event, frozen=True):
 
 
 class TurnFinished(_Event, frozen=True):
-    """The end of a turn, sent for every turn. `text` is the final answer, or its beginning.
+    """The end of a turn, sent for every turn. `text` is the final answer as far as it came.
+
+    It is what was shown of it, all parts if it was continued, however the turn ends.
 
     stuck: the model made the same calls again and again and got the same results each time.
     length: the answer reached its length limit, and so did its continuation.

@@ -76,7 +76,10 @@ def request_of(window: Window, messages: list[dict[str, Any]], *, may_compact: b
 
 
 class Turn:
-    """One turn while it runs. `text` is the last whole answer, `_partial` the one that is being streamed."""
+    """One turn while it runs. `text` is the last answer as far as it came, with all its parts if it was continued.
+
+    `_partial` is the part that is being streamed, `_begun` the text of those before it.
+    """
 
     def __init__(self, parts: Parts, within: str = "") -> None:
         """within: the beginning of the calls' ids in events."""
@@ -85,7 +88,7 @@ class Turn:
         self.calls = Calls(parts, within)
         self.text = ""
         self.steps = 0
-        self._partial = ""
+        self._partial = self._begun = ""
         self._reasoning = ""
         self._has_gone = False
         self._told: list[str] = []
@@ -159,8 +162,9 @@ class Turn:
         # Given up even if the store fails now: saved later, it would come after newer messages.
         partial, self._partial = self._partial, ""
         if partial.strip():
-            self.text, reasoning = clean_text(partial), clean_text(self._reasoning)
-            self.window.append(Message("assistant", self.text, reasoning=reasoning, is_interrupted=True))
+            part, reasoning = clean_text(partial), clean_text(self._reasoning)
+            self.text = self._begun + part
+            self.window.append(Message("assistant", part, reasoning=reasoning, is_interrupted=True))
         self._close_calls(cut_off, not_begun)
 
     @property
@@ -187,7 +191,7 @@ class Turn:
         again if the provider stops to compact, or the answer breaks off or ends for length.
         """
         shares, stops = iter(RECOVERY_SHARES), 0
-        has_gone_on, is_lengthened, begun = False, False, ""
+        has_gone_on, is_lengthened, self._begun = False, False, ""
         while True:
             self.spending.check()
             await self.compactor.before_request()
@@ -198,7 +202,7 @@ class Turn:
                     if has_gone_on or not self._can_go_on(error):
                         raise
                     self.keep_partial()
-                    has_gone_on, begun = True, begun + self.text
+                    has_gone_on, self._begun = True, self.text
                     self._ask_on(GO_ON, sentence(error.message))
                 elif isinstance(error, OnlyReasoned) and not is_lengthened:
                     is_lengthened = True
@@ -212,7 +216,6 @@ class Turn:
                         raise ContextDoesNotFit(error.message, advice=NOTHING_HELPS) from error
                     raise
                 continue
-            self.text = begun + self.text
             self.spending.warn()
             if reply.finish_reason == "compaction":
                 # If the summary replaced nothing, the same request would end in the same stop.
@@ -220,7 +223,7 @@ class Turn:
                 continue
             said = ending(reply, self.window.answer_tokens())
             if reply.finish_reason == "length" and not reply.message.tool_calls and not is_lengthened:
-                is_lengthened, begun = True, self.text
+                is_lengthened, self._begun = True, self.text
                 self._ask_on(LENGTHEN, said)
                 continue
             self._leave_out(said)
@@ -330,7 +333,7 @@ class Turn:
             self.window.learn(raw, calls, head, usage, last)
         self.emit(UsageReported(usage, name, is_estimate=reply.usage is None, response=reply.response))
         self._has_gone = self.compactor.adopt(reply, self.model.facts.name, time.monotonic() - started)
-        self.text = self.text if has_stopped else reply.message.text
+        self.text = self.text if has_stopped else self._begun + reply.message.text
         return reply
 
     def _request(self, *, may_compact: bool) -> ModelRequest:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from nca.agent.turn import PARTIAL_BYTES
 from nca.agent.user_input import CUT_SHORT
 from nca.config.loaded import defaults
 from nca.errors import ProviderError, ProviderFailure
-from nca.events import Event, Notice, TextDelta
+from nca.events import Event, Notice, TextDelta, TurnFinished
 from nca.messages import Message, ToolCall
 from nca.models.catalog import ModelFacts
 from nca.models.failures import PassingFailure
@@ -198,3 +199,59 @@ async def test_a_few_more_bytes_are_not_kept_at_once(tmp_path: Path) -> None:
         await conversation.close()
     once, twice = PARTIAL_BYTES, 2 * PARTIAL_BYTES + 3
     assert kept == [once, once, once, once, twice, twice]
+
+
+class PartsModel:
+    """Each answer is a part, and ends as it is told: whole, for length, by the filter, broken, refused, or never."""
+
+    facts = FACTS
+
+    def __init__(self, *ends: str) -> None:
+        self.ends = iter(enumerate(ends, 1))
+        self.waits = asyncio.Event()
+
+    async def ask(self, request: ModelRequest, on_delta: OnDelta) -> Reply:
+        number, end = next(self.ends)
+        text = f"Part {number}, "
+        failure = ProviderFailure("fail" if end == "refused" else "backoff", is_overflow=False)
+        if end == "refused":
+            raise ProviderError("It was refused.", failure=failure)
+        on_delta(Delta(text=text[:4]))
+        on_delta(Delta(text=text[4:]))
+        if end == "broken":
+            raise PassingFailure("The connection was lost.", failure=failure)
+        if end == "never":
+            self.waits.set()
+            await asyncio.Event().wait()
+        return Reply(Message("assistant", text), finish_reason=end)
+
+    async def close(self) -> None:
+        pass
+
+
+def ways_to_end() -> list[tuple[str, ...]]:
+    """All ways in which up to three parts of an answer may end; only a broken or long one has another behind it."""
+    last, more = ("stop", "length", "content_filter", "broken", "refused", "never"), ("length", "broken")
+    return [(*before, end) for parts in range(3) for before in product(more, repeat=parts) for end in last]
+
+
+@pytest.mark.parametrize("ends", ways_to_end(), ids=" ".join)
+async def test_the_text_of_a_turn_is_what_was_shown_however_it_ends(tmp_path: Path, ends: tuple[str, ...]) -> None:
+    # Neither a broken nor a long answer is continued twice, so the turn may end before the last part.
+    model, heard = PartsModel(*ends, "stop"), list[Event]()
+    with Store.open(tmp_path / "s.db") as store:
+        conversation = opened(store, tmp_path, model)
+        conversation.subscribe(heard.append)
+        turn = asyncio.create_task(conversation.run_turn("Is it?"))
+        waits = asyncio.create_task(model.waits.wait())
+        await asyncio.wait([turn, waits], return_when=asyncio.FIRST_COMPLETED)
+        if model.waits.is_set():
+            turn.cancel()
+        waits.cancel()
+        finished = await turn
+        kept = "".join(one.message.text for one in conversation.context.entries if one.message.role == "assistant")
+        await conversation.close()
+    shown = "".join(event.text for event in heard if isinstance(event, TextDelta))
+    assert shown.startswith("Part 1, ") or ends[0] == "refused"
+    assert (finished.text, kept) == (shown, shown)
+    assert [event.text for event in heard if isinstance(event, TurnFinished)] == [shown]

@@ -239,6 +239,19 @@ def test_an_answer_that_broke_off_is_printed_as_far_as_it_came(provider: Provide
     assert f"{json.loads(run(provider, tmp_path, 'Try it', '--json', **broken).stdout)['text']}\n" == done.stdout
 
 
+def test_a_continued_answer_that_breaks_off_again_has_the_same_text_in_each_format(
+    provider: Provider, tmp_path: Path
+) -> None:
+    ways: list[list[str]] = [[], ["--json"], ["--stream", "ndjson"]]
+    plain, whole, stream = (run(provider, tmp_path, "Try it", *way, model="openai/cut-in-the-middle") for way in ways)
+    events = [json.loads(line) for line in stream.stdout.splitlines()]
+    shown = "".join(event["text"] for event in events if event["type"] == "text_delta")
+    assert shown == "The beginning of" * 2
+    assert [event["text"] for event in events if event["type"] == "turn_finished"] == [shown]
+    assert (json.loads(whole.stdout)["text"], plain.stdout) == (shown, f"{shown}\n")
+    assert {done.returncode for done in (plain, whole, stream)} == {3}
+
+
 def test_a_message_that_is_tried_again_is_sent_once(provider: Provider, tmp_path: Path) -> None:
     for model in ("openai/cut-in-the-middle", "openai/cut-in-the-middle", MODEL):
         done = run(provider, tmp_path, "Try it", "-c", model=model, NCA_MODEL__MAX_RETRIES="0")
