@@ -118,12 +118,16 @@ def clozes(rows: Sequence[Row]) -> list[Cloze]:
     return [one for one in alone if messages[one.value] >= MENTIONS]
 
 
+_BEGINNING, _END = re.compile(r"(?<![\w./:-])(?<!\d )"), re.compile(r"(?![\w/:-])(?![.,]\w)(?! \d)")
+
+
 def _blanked(line: str, value: str) -> str:
     """Nothing where the value is not there once, as a word of its own: a number may go on behind a space."""
-    places = list(re.finditer(rf"(?<![\w./:-])(?<!\d ){re.escape(value)}(?![\w/:-])(?![.,]\w)(?! \d)", line))
-    if len(places) != 1 or line.count(value) != 1:
+    begin = line.find(value)
+    end = begin + len(value)
+    if line.count(value) != 1 or not _BEGINNING.match(line, begin) or not _END.match(line, end):
         return ""
-    return f"{line[: places[0].start()]}{BLANK}{line[places[0].end() :]}"
+    return f"{line[:begin]}{BLANK}{line[end:]}"
 
 
 def _kind(value: str) -> str:

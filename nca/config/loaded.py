@@ -225,6 +225,7 @@ def provider_in(model: str) -> str:
     return model.lower().partition("/")[0] if "/" in model else "openai"
 
 
+@functools.cache
 def defaults() -> LoadedSettings:
     """The default settings."""
     return LoadedSettings(MappingProxyType({key: _default(key) for key in KEYS}))

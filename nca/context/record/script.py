@@ -6,7 +6,7 @@ What a character is comes from Unicode's own categories, not from a list of lang
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from unicodedata import category
 
 STOPS = ".!?…؟۔।॥։።"
@@ -18,6 +18,7 @@ UNSPACED_STOPS = "。！？"
 _UNSPACED = r"\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 """Scripts that put no blanks between words: Thai, Lao, Japanese, Chinese."""
 _WORD = re.compile(rf"(?:(?![{_UNSPACED}])[^\W_])+|(?=([{_UNSPACED}]{{2}}))[{_UNSPACED}]")
+_ASCII_WORD = re.compile("[a-z0-9]+")
 _DIGITS = str.maketrans("123456789", "0" * 9)
 
 
@@ -38,8 +39,10 @@ def words_in(text: str, letters: int = 1) -> Iterator[str]:
 
     In a script without blanks each pair of characters counts as one.
     """
-    plain = text.lower().translate(_DIGITS if text.isascii() else _folded)
-    found = (one[1] or one[0] for one in _WORD.finditer(plain))
+    if text.isascii():
+        found: Iterable[str] = _ASCII_WORD.findall(text.lower().translate(_DIGITS))
+    else:
+        found = (one[1] or one[0] for one in _WORD.finditer(text.lower().translate(_folded)))
     return (word for word in found if len(word) >= letters)
 
 
