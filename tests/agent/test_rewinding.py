@@ -152,7 +152,7 @@ def act(talk: Talk, what: str, value: int, number: int) -> None:
 
 
 @patient
-@trying(0.02)
+@trying(0.04)
 @given(st.sampled_from([1_200, 3_000, 100_000]), actions)
 def test_going_back_shows_what_was_shown_then(window_tokens: int, steps: list[tuple[str, int]]) -> None:
     talk = Talk(window_tokens)
@@ -178,7 +178,7 @@ def test_going_back_shows_what_was_shown_then(window_tokens: int, steps: list[tu
 
 
 @patient
-@trying(0.02)
+@trying(0.04)
 @given(turns, st.integers(0, 5), actions, actions, st.lists(kinds, max_size=4))
 def test_what_was_left_leaves_no_trace(
     before: list[tuple[str, int]],

@@ -74,7 +74,7 @@ actions = st.lists(
 
 
 @patient
-@trying(0.012)
+@trying(0.024)
 @given(actions)
 def test_both_are_what_they_were(steps: list[tuple[str, Any]]) -> None:
     with tempfile.TemporaryDirectory() as folder:

@@ -1,7 +1,7 @@
 """How many examples the property tests of the engine try.
 
-Their examples are 1,000 together, or as many as NCA_FUZZ_EXAMPLES says (`make fuzz`); each property takes its share.
-The stateful machine takes one for every sixty of them on top: one of its examples is some thirty steps.
+Their examples are 500 together, or as many as NCA_FUZZ_EXAMPLES says (`make fuzz`); each property takes its share.
+The stateful machine takes one for every forty of them on top: one of its examples is some thirty steps.
 A test run tries the same examples each time, so it fails for what was changed; the search tries others.
 """
 
@@ -12,7 +12,7 @@ import os
 import pytest
 from hypothesis import HealthCheck, settings
 
-USUAL_EXAMPLES = 1_000
+USUAL_EXAMPLES = 500
 EXAMPLES = int(os.environ.get("NCA_FUZZ_EXAMPLES") or USUAL_EXAMPLES)
 IS_SEARCH = EXAMPLES > USUAL_EXAMPLES
 """A long search, not a test run: there is time for whole grids."""

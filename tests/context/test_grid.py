@@ -34,7 +34,7 @@ WINDOWS = (8_000, 16_000, 64_000, 128_000, 200_000)
 STAGE_SETS = (STAGES, *((stage,) for stage in STAGES))
 STEP = 1 if IS_SEARCH else 9
 """Every so many messages a prefix is tried."""
-LONG_STEP = 1_403
+LONG_STEP = 2_803
 LONG_TIMES = 12
 """So often the excerpts follow each other in the long log: more tokens than the largest window has."""
 

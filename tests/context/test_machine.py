@@ -345,5 +345,5 @@ class SessionMachine(Hands):
         self.runner.close()
 
 
-SessionMachine.TestCase.settings = trying(1 / 60, steps=STEPS)
+SessionMachine.TestCase.settings = trying(1 / 40, steps=STEPS)
 TestSession = patient(SessionMachine.TestCase)

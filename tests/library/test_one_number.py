@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nca
@@ -55,6 +55,7 @@ def talk(turns: int, said: Sequence[str], told: str) -> list[Row]:
     model=st.sampled_from(MODELS),
     shape=st.sampled_from(list(SHAPES)),
 )
+@settings(max_examples=50)
 def test_a_compaction_gives_the_number_of_a_check_and_it_fits(
     turns: int, said: list[str], told: str, window: int, model: str, shape: str
 ) -> None:
@@ -85,7 +86,8 @@ def test_so_does_each_request_of_a_view(shape: str, model: str) -> None:
     # The first half is English, the second is not: what is shown becomes denser than what is gone.
     rows = [*talk(30, SAID[:1], TOLD)[:-1], *talk(40, SAID[1:], TOLD)[1:]]
     view = nca.ContextView(model=model, context_window=6_000)
-    for end in range(2, len(rows), 4):
+    # By whole turns and by less of them.
+    for end in range(2, len(rows), 7):
         request = SHAPES[shape](rows[:end])
         fitted = view.fit(request)
         assert fitted.request is not None

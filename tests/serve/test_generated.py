@@ -19,7 +19,7 @@ from nca.serve.service import Options, application
 from nca.wire import message_to_dict
 from tests.context.logs import logs
 
-EXAMPLES = int(os.environ.get("NCA_SERVE_EXAMPLES", "50"))
+EXAMPLES = int(os.environ.get("NCA_SERVE_EXAMPLES", "28"))
 CLIENT = TestClient(application(Options()), base_url="http://localhost")
 PATHS = ("/v1/compress", "/v1/responses/compact", "/v1/context/check", "/v1/recall")
 JSON = st.recursive(st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=9), st.lists, max_leaves=5)

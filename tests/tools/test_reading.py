@@ -157,7 +157,7 @@ def test_signs_put_into_a_harmless_command_do_not_change_its_words(
     st.lists(st.sampled_from(HARMLESS), max_size=2),
     st.lists(st.sampled_from([";", " ; ", "&&", " && ", " || ", " | "]), min_size=4, max_size=4),
 )
-@hypothesis_settings(max_examples=1_000, deadline=None)
+@hypothesis_settings(max_examples=400, deadline=None)
 def test_no_list_with_a_command_that_is_asked_about_runs_unasked(
     root: Path, before: list[str], sly: str, behind: list[str], joints: list[str]
 ) -> None:

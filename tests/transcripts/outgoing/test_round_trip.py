@@ -110,7 +110,7 @@ def test_real_conversations_come_back_whole(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", AGENTS)
 @given(log=logs(), data=st.data())
-@settings(suppress_health_check=list(HealthCheck), max_examples=60, deadline=None)
+@settings(suppress_health_check=list(HealthCheck), max_examples=30, deadline=None)
 def test_any_session_comes_back(name: str, log: list[Message], data: st.DataObject) -> None:
     ends = [0, *(last + 1 for _, last in blocks(log)[:-1])]
     upto = data.draw(st.sampled_from(ends))
