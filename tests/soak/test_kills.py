@@ -27,12 +27,12 @@ from tests.soak.herd import Herd, herd
 from tests.soak.program import EFFECTS, STEPS
 from tests.soak.zygote import Order
 
-USUAL_KILLS = 30
+USUAL_KILLS = 16
 KILLS = int(os.environ.get("NCA_SOAK_KILLS") or USUAL_KILLS)
-STRIDE = 1 if KILLS > USUAL_KILLS else 40
+STRIDE = 1 if KILLS > USUAL_KILLS else 60
 KILLS_IN_A_HOME = 10
 STEPS_IN_A_RUN = 5
-WHOLE_RUNS = 5
+WHOLE_RUNS = 3
 """So many go to their end: how long a run takes."""
 PAUSE_SECONDS = 0.0001
 pytestmark = pytest.mark.timeout(0 if KILLS > USUAL_KILLS else 900)

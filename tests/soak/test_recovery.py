@@ -34,6 +34,8 @@ from tests.context.test_transcripts import DATA
 from tests.soak.facts import digest_of
 
 COMPACTIONS = 50
+GENERATED = 30 if os.environ.get("NCA_SOAK_KILLS") else 3
+"""Logs; more where `make soak` takes its time."""
 FOLDER = Path(os.environ.get("NCA_TRANSCRIPTS") or DATA)
 SMALLEST_WINDOW = 2_000
 SHARE = 0.8
@@ -104,7 +106,7 @@ def test_every_message_of_a_transcript_is_recovered(tmp_path: Path, name: str) -
 
 
 @given(logs())
-@settings(max_examples=6)
+@settings(max_examples=GENERATED)
 def test_every_message_of_a_generated_log_is_recovered(log: list[Message]) -> None:
     with tempfile.TemporaryDirectory() as home:
         assert lost(Path(home), log, len(log)) == []

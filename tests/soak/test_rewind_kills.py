@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-USUAL_KILLS = 30
+USUAL_KILLS = 16
 KILLS = int(os.environ.get("NCA_SOAK_KILLS") or USUAL_KILLS)
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.timeout(0 if KILLS > USUAL_KILLS else 600)
