@@ -21,7 +21,7 @@ CALLS = (
     ToolCall("c2", "read_file", '{"path": "a"}'),
 )
 MESSAGES = (
-    Message("user", f'Say "hello"\n{WORDS.take(300)}', source="typed"),
+    Message("user", f'Say "hello"\n{WORDS.take(150)}', source="typed"),
     Message("assistant", f"Yes: {WORDS.take(60)}", CALLS),
     Message("assistant", tool_calls=CALLS),
     Message("tool", WORDS.take(50), tool_call_id="c1", name="shell", is_error=True),

@@ -74,7 +74,7 @@ print(excerpt("\\n".join(map(" ".join, lines)), 900))
 def test_each_process_keeps_the_same_of_equally_unusual_lines() -> None:
     """The words of a line are a set, whose order differs from process to process."""
     kept = set()
-    for seed in "12345":
+    for seed in "123":
         command, env = [sys.executable, "-c", EQUALLY_UNUSUAL], {**os.environ, "PYTHONHASHSEED": seed}
         kept.add(subprocess.run(command, env=env, capture_output=True, text=True, check=True).stdout)
     assert len(kept) == 1

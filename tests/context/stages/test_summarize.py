@@ -401,7 +401,8 @@ def test_a_step_that_wrote_a_long_file_leaves_room_for_the_persons_words() -> No
     wrote = step("w", "Wrote it.", name="write_file", path="a.py", content="value = 1\n" * 4_000)
     history = history_of([*turns, user("Now write it."), *wrote])
     compacted(history, 64_000, settings=replace(ONLY, target_ratio=0.48))
-    assert [rule for rule in rules if rule not in str(sent(history))] == []
+    shown = str(sent(history))
+    assert [rule for rule in rules if rule not in shown] == []
 
 
 def test_the_target_rises_before_a_message_of_the_person_goes() -> None:
@@ -415,7 +416,8 @@ def test_the_target_rises_before_a_message_of_the_person_goes() -> None:
         history, budget = history_of(log), Budget.of(128_000)
         proposal = run(compact(history, Meter(), budget, replace(ONLY, target_ratio=ratio)), no_summarizer)
         history.view = proposal.view
-        missing.append(sum(rule not in str(sent(history)) for rule in rules))
+        shown = str(sent(history))
+        missing.append(sum(rule not in shown for rule in rules))
         targets.append(proposal.target_tokens / budget.budget_tokens)
         assert proposal.tokens_after <= proposal.target_tokens
     assert missing[0] == 0 < missing[1]

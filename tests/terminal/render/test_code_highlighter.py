@@ -49,7 +49,7 @@ def is_coloured(text: Text) -> bool:
 @pytest.mark.parametrize(
     ("language", "code"), [("python", PYTHON), ("c", C), ("html", HTML), ("bash", "a=1\n\tb $c\n")]
 )
-@pytest.mark.parametrize("times", [1, 60])
+@pytest.mark.parametrize("times", [1, 20])
 def test_line_by_line_and_as_a_whole(language: str, code: str, times: int) -> None:
     code = (code * times).rstrip("\n")
     lines = CodeHighlighter(language, code_theme("auto"))
