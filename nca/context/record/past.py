@@ -28,9 +28,10 @@ COMPARED = 500
 """Results of a tool that are compared with each other."""
 AT_ONCE = 64
 """Messages that are read at once."""
-VERSION_CHARS, VERSION_PARTS, VERSION_SHARE = 24, 3, 0.5
-"""Two texts that share so many lines or sentences of at least so many characters, and so large a share of them, are
-versions of one. Two short answers to two questions may have a phrase in common."""
+VERSION_CHARS, VERSION_PARTS, VERSION_SHARE, VERSION_LENGTH = 24, 3, 0.5, 0.75
+"""Two texts that share so many lines or sentences of at least so many characters, and so large a share of the older
+one's, are versions of one. Two short answers to two questions may have a phrase in common. A text of fewer parts than
+such a share of the older one's is a part of that, not a new version of it: what it leaves out nobody took back."""
 _ENDS = str.maketrans(dict.fromkeys(STOPS + UNSPACED_STOPS, "\n"))
 SAME_CHARS = 200
 """A repeated result of at least so many characters is told once."""
@@ -242,6 +243,7 @@ class Past:
 
     def _answers(self) -> Iterator[Answer]:
         newest: dict[str, int] = {}
+        lengths: dict[int, int] = {}
         said = ((entry.seq, entry.message.told.strip(), None) for entry in self.near() if is_answer(entry.message))
         recorded = ((one.seq, one.text, one) for one in self.record_lines(Section.ANSWERS))
         for seq, text, line in chain(said, recorded):
@@ -251,8 +253,11 @@ class Past:
                 if len(part := " ".join(one.split())) >= VERSION_CHARS
             }
             same = Counter(newest[part] for part in parts if part in newest)
+            newer = max(same, key=lambda one: (same[one], one), default=0)
             is_version = same.total() >= max(VERSION_PARTS, VERSION_SHARE * len(parts))
-            newer = max(same, key=lambda one: (same[one], one)) if is_version else 0
+            if not is_version or lengths[newer] < VERSION_LENGTH * len(parts):
+                newer = 0
+            lengths[seq] = len(parts)
             newest.update(dict.fromkeys(parts - newest.keys(), newer or seq))
             if line is None:
                 self._newer[seq] = newer

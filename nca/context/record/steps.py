@@ -83,7 +83,8 @@ def cut_itself(past: Past, seq: int, level: int, *, is_last: bool = False) -> St
     """
     message, newer = past.history.message(seq), past.newer(seq)
     if newer and (level <= LAST or past.is_copy(seq)):
-        return Stub(seq, f"[… replaced by ({newer}) …]" if past.numbered else "[… replaced later …]", CUT)
+        recall = "" if past.is_copy(seq) else f"; recall expand={looked_up(message, seq)}"
+        return Stub(seq, f"[… replaced by ({newer}){recall} …]" if past.numbered else "[… replaced later …]", CUT)
     if level > LAST and past.repeats_file(message):
         return None
     form, size = _form(past, message)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from nca.context.history import History
 from nca.context.record.answers import answers, latest, lists
 from nca.context.record.past import Past
@@ -25,6 +28,15 @@ def test_an_older_version_is_replaced_by_the_newest() -> None:
     assert first[2] == "replaced by (6)"
     assert first[6].startswith("Line 0")
     assert first[4] == "Something else."
+
+
+@given(lines=st.integers(6, 40), kept=st.integers(3, 40), is_end=st.booleans())
+def test_a_part_of_an_answer_does_not_replace_it(lines: int, kept: int, is_end: bool) -> None:
+    """What a shorter text leaves out nobody took back: "and only the first half, to print?"."""
+    whole = [f"{n}. May: the concert in the hall of city number {n}" for n in range(lines)]
+    part = whole[-kept:] if is_end else whole[:kept]
+    first = {piece.subject.seq: piece.text for piece in answers(_past("\n".join(whole), "\n".join(part)))}
+    assert first[2].startswith("replaced by") is (len(part) >= 0.75 * lines)
 
 
 def test_a_todo_list_that_the_model_left_open_is_a_list() -> None:
