@@ -26,7 +26,7 @@ def _log(lines: int) -> str:
 
 
 @some
-@given(st.integers(MOST_ALIKE + 1, 400), st.sampled_from(("pasted", "piped", "tool")))
+@given(st.integers(MOST_ALIKE + 1, 250), st.sampled_from(("pasted", "piped", "tool")))
 def test_a_series_of_values_has_no_names_and_what_stands_beside_it_has(lines: int, source: Source) -> None:
     """Time stamps, durations and numbers of requests stand in the log itself."""
     text = f"{_log(lines)}\nFATAL in billing.py: lock_timeout of shard_b"
