@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from nca.library.losses import CompactionLoss, LostFact
     from nca.library.replay import Replay
     from nca.sessions.transfer import SessionCopy
+    from nca.transcripts.conversation_file import ConversationFile
 
 _LISTED = 12
 """Compactions listed one by one; --json has all, and --html their losses."""
@@ -72,9 +73,17 @@ def bench(
         summarizer=summarizer or "none",
     )
     loaded = load(project=Path.cwd(), env=os.environ, flags=given)
-    name, copy, tools, agent = _read(file)
+    name, found = _read(file)
+    copy, tools, agent = found.copy, found.tools, found.agent or "nca"
     messages = [entry.message for entry in copy.conversation]
-    report = replay(messages, loaded, model=model or copy.info.model, tools=tools, summarizer=summarizer_of(loaded))
+    report = replay(
+        messages,
+        loaded,
+        model=model or copy.info.model,
+        tools=tools,
+        summarizer=summarizer_of(loaded),
+        request=found.request,
+    )
     copy, lost = _lost(copy, loaded, model)
     if html is not None and lost:
         _write_page(html, agent, copy, lost, overwrites=force)
@@ -117,16 +126,16 @@ def _write_page(file: Path, agent: str, copy: SessionCopy, lost: list[Compaction
     write_private(file, to_loss_page(agent, copy, lost).encode(), overwrites=overwrites)
 
 
-def _read(file: str) -> tuple[str, SessionCopy, list[Any], str]:
-    """The conversation with its name, tools and agent. Raises UsageError, InvalidMessages, StoreError."""
-    from nca.transcripts.conversation_file import read_conversation
+def _read(file: str) -> tuple[str, ConversationFile]:
+    """The conversation with its name. Raises UsageError, InvalidMessages, StoreError."""
+    from nca.transcripts.conversation_file import ConversationFile, read_conversation
 
     if (copy := stored_session(file)) is not None:
-        return copy.info.id, copy, [], copy.info.origin.agent if copy.info.origin else "nca"
+        return copy.info.id, ConversationFile(copy=copy, agent=copy.info.origin.agent if copy.info.origin else "")
     source, key = open_source(file)
     found = read_conversation(source, key=key)
     print_notes(found.notes)
-    return source.place, found.copy, found.tools, found.agent or "nca"
+    return source.place, found
 
 
 def _lines(name: str, report: Replay, *, has_tools: bool, has_summarizer: bool) -> Iterator[str]:

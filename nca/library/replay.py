@@ -24,6 +24,7 @@ from nca.errors import ContextDoesNotFit
 from nca.library.engine import Engine, Summarizer
 from nca.messages import Entry, Message, Usage
 from nca.models.catalog import ModelFacts, cost_of
+from nca.shapes.shaped import ShapedMessages
 from nca.wire import message_from_dict
 
 Watch = Callable[[int, Sequence[Message]], None]
@@ -102,19 +103,22 @@ def replay(
     system_prompt: str = "",
     summarizer: Summarizer | None = None,
     watch: Watch | None = None,
+    request: ShapedMessages | None = None,
 ) -> Replay:
     """Replay a conversation in the window of `model`, or in that of the settings.
 
-    tools, system_prompt   the other parts of each request
+    tools, system_prompt   the other parts of each request; tools None: those of `request`
     summarizer   as for `nca.compact`; None: code writes the summaries as extracts
     watch        called with the messages of each request, after a compaction that was due before it
+    request      the object that held the messages: its model, longest answer, tools and rules count as in `nca.compact`
 
     Raises UsageError, ConfigError.
     """
     counted = _Counted(summarizer) if summarizer is not None else None
-    replaying = _Replaying(
-        Engine(loaded, model, tools=tools, system_prompt=system_prompt, summarizer=counted), counted, watch
-    )
+    engine = Engine(loaded, model, tools=tools, system_prompt=system_prompt, summarizer=counted)
+    if request is not None:
+        engine.obey(request)
+    replaying = _Replaying(engine, counted, watch)
     for seq, message in enumerate(messages, 1):
         replaying.take(Entry(seq, message))
     return replaying.found()

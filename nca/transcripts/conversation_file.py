@@ -16,6 +16,8 @@ from nca.sessions.foreign_rows import MAGIC, foreign_tables
 from nca.sessions.session import SessionInfo
 from nca.sessions.store import Store
 from nca.sessions.transfer import SessionCopy
+from nca.shapes.detect import read_shape
+from nca.shapes.shaped import ShapedMessages
 from nca.transcripts.formats.assemble import Assembled, assemble
 from nca.transcripts.formats.records import About, Format, StoredSession, Unreadable
 from nca.transcripts.formats.registry import format_named, formats, recognise, refuse_neighbour
@@ -34,12 +36,14 @@ class ConversationFile(msgspec.Struct, frozen=True, kw_only=True):
     """A conversation that was read from a file.
 
     tools       tool definitions that came along
+    request     the request object that held the messages; None for a list and for a stored session
     agent       the title of the agent that wrote it; "" for nca's own JSON and plain transcripts
     notes       lines for the person: what could not be read
     """
 
     copy: SessionCopy
     tools: list[Any] = []
+    request: ShapedMessages | None = None
     agent: str = ""
     notes: tuple[str, ...] = ()
 
@@ -60,7 +64,9 @@ def read_conversation(source: Source, *, directory: str = "", name: str = "", ke
         if key:
             raise UsageError(f"{source.place}: holds one conversation and no session {key!r}.")
         copy = session_of(transcript, source.place, directory=directory, name=name)
-        return ConversationFile(copy=copy, tools=transcript.tools)
+        is_request = transcript.whole and transcript.whole.get("format") != FORMAT
+        request = read_shape(transcript.whole) if is_request else None
+        return ConversationFile(copy=copy, tools=transcript.tools, request=request)
     return _read(found, source, chosen_session(found, source, key), directory=directory, name=name)
 
 

@@ -16,7 +16,7 @@ from nca.sessions import Store
 from nca.words import words
 from tests.context.samples import talk
 from tests.sessions.samples import MANUAL, hiding
-from tests.shapes.conversions import conversations, to_anthropic
+from tests.shapes.conversions import conversations, to_anthropic, to_responses
 from tests.terminal.tty import ROOT
 from tests.testing.forks import forked as nca
 from tests.transcripts.formats.test_claude_code import answer, boundary, raw, summary, user
@@ -41,6 +41,23 @@ def test_a_file_and_the_same_of_another_shape_through_a_pipe(tmp_path: Path) -> 
     piped = figures(tmp_path, "-", "--context-window", "16k", stdin=json.dumps(whole))
     assert piped["requests"] > 50
     assert piped["with_nca"]["over_budget"] == 0 < piped["without"]["over_budget"]
+
+
+@pytest.mark.parametrize("shape", [dict, to_anthropic, to_responses])
+@pytest.mark.parametrize("flags", [(), ("-m", "openai/gpt-4o"), ("--max-output-tokens", "5000")])
+def test_a_request_object_has_the_budget_that_compact_gives_it(
+    tmp_path: Path, shape: Any, flags: tuple[str, ...]
+) -> None:
+    rows = conversations()[0]
+    whole = {"messages": rows} if shape is dict else shape(rows)
+    text = json.dumps({**whole, "model": "anthropic/claude-sonnet-4-5", "max_tokens": 1_000})
+    found = figures(tmp_path, "-", *flags, stdin=text)
+    compacted = nca("compact", "-", "--json", *flags, home=tmp_path, stdin=text)
+    assert found["budget_tokens"] == json.loads(compacted.stdout)["budget_tokens"]
+    assert found["model"] == ("openai/gpt-4o" if "-m" in flags else "anthropic/claude-sonnet-4-5")
+    assert (found["window_is_assumed"], found["with_nca"]["cost"] is None) == (False, False)
+    answer_tokens = 5_000 if "--max-output-tokens" in flags else 1_000
+    assert found["window_tokens"] - found["budget_tokens"] == answer_tokens
 
 
 def test_figures_for_a_person_and_nothing_of_what_was_said(tmp_path: Path) -> None:

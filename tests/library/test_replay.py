@@ -13,6 +13,7 @@ from nca.config.loaded import LoadedSettings, defaults
 from nca.context.tokens import message_tokens
 from nca.library.replay import Replay, replay
 from nca.messages import Message
+from nca.shapes.detect import read_shape
 from nca.wire import message_from_dict
 from tests.context.samples import assistant, talk, user
 
@@ -52,6 +53,23 @@ def test_a_coding_session_in_a_small_window() -> None:
         assert side.cost_cached is not None
         assert 0 < side.cost_cached < side.cost
     assert without_times(replay(messages, window(16_000), model=PRICED)) == without_times(found)
+
+
+def test_what_the_request_says_counts_where_no_argument_or_setting_does() -> None:
+    tools = [{"type": "function", "function": {"name": "look", "description": "word " * 500}}]
+    rows = [{"role": "user", "content": "Hi."}, {"role": "assistant", "content": "Hello."}]
+    request = read_shape({"model": PRICED, "max_tokens": 1_000, "tools": tools, "messages": rows})
+    messages = request.messages
+
+    found = replay(messages, defaults(), request=request)
+    known = defaults().with_values({"model.max_output_tokens": 1_000}, "a test")
+    assert without_times(found) == without_times(replay(messages, known, model=PRICED, tools=tools))
+    assert (found.model, found.window_tokens - found.budget_tokens) == (PRICED, 1_000)
+    assert found.without.tokens > 500
+    set_otherwise = defaults().with_values({"model.max_output_tokens": 2_000}, "a test")
+    other = replay(messages, set_otherwise, model="openai/gpt-4o", tools=[], request=request)
+    assert (other.model, other.window_tokens - other.budget_tokens) == ("openai/gpt-4o", 2_000)
+    assert other.without.tokens < 500
 
 
 def test_a_window_with_room_for_all_changes_nothing() -> None:
