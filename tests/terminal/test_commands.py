@@ -317,7 +317,7 @@ async def test_model_shows_the_window_that_is_in_force(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("command", "argument", "expected"),
     [
-        ("context", "un", "undo"),
+        ("context", "his", "history"),
         ("config", "threshold", "context.compact_threshold"),
         ("config", "context.auto o", "off"),
         ("config", "context.stages pr", "prune"),

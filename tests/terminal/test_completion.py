@@ -13,6 +13,7 @@ from nca.terminal.completion import PromptCompleter
 from nca.terminal.input.file_finder import FileFinder
 from nca.terminal.input.line_kind import may_complete
 from tests.terminal.stage import a_stage
+from tests.terminal.test_commands import LONG, SUMMARY, replies
 
 
 async def suggested(text: str, directory: Path, behind: str = "") -> list[tuple[str, str, str]]:
@@ -96,3 +97,42 @@ async def test_names_that_begin_so_stand_first_then_aliases_then_names_with_the_
             names = [one.text.strip() for one in found]
             assert [rank(name, typed) for name in names] == sorted(rank(name, typed) for name in names), typed
             assert {name for name in commands if name.startswith(typed)} <= set(names)
+
+
+async def test_tab_offers_what_context_and_compact_would_take_now(tmp_path: Path) -> None:
+    """Each word that is offered is taken, and what would be refused is not offered."""
+    with a_stage(tmp_path, [*replies(6), SUMMARY], window_tokens=40_000, context__target_ratio=0.1) as stage:
+        context = stage.conversation.context
+
+        def offered(typed: str) -> list[str]:
+            return [text for text, _ in stage.app.suggestions(*typed.split(" ", 1))]
+
+        assert not {"undo", "redo", "expand", "unpin", "accept", "drop", "compact from"} & set(offered("context "))
+        assert offered("compact ") == ["--preview"]
+        for number in range(6):
+            await stage.conversation.send(f"Question {number}: {LONG}")
+        await stage.command("/compact --preview")
+        assert {"accept", "drop"} <= set(offered("context ")) & set(offered("compact "))
+        await stage.command("/context accept")
+        assert {"undo", "expand", "diff", "compact from"} <= set(offered("context "))
+        assert not {"redo", "unpin", "accept"} & set(offered("context "))
+        for line in ("compact ", "context compact "):
+            assert offered(line) == ["from", "before", "--preview"]
+            assert offered(f"{line}--preview ") == ["from", "before"]
+            assert offered(f"{line}from 12 ") == ["--preview"]
+            assert offered(f"{line}the parser ") == []
+            assert offered(f"{line}the parser --") == ["--preview"]
+            assert "12" in offered(f"{line}before ")
+        assert offered("context search -") == ["--all"]
+        assert offered("context unpin ") == []
+        whole = [item.id for item in context.items() if item.is_whole]
+        assert offered("context expand ") == [item.id for item in context.items() if item.id not in whole]
+        await stage.command("/context pin 12")
+        assert offered("context unpin ") == ["12"]
+        assert "12" not in offered("context pin ")
+        assert offered("context unpin 12 ") == []
+        await stage.command("/context undo")
+        assert "redo" in offered("context ")
+        assert offered("memory ") == []
+        await stage.command("/memory the tests run with make test")
+        assert offered("memory ") == ["remove"]

@@ -241,7 +241,15 @@ def test_values_are_completed_with_what_can_be_done(tmp_path: Path) -> None:
         def words(typed: str) -> list[str]:
             return [suggestion.text for suggestion in config.complete(stage.app, typed)]
 
-        assert words("context.auto ") == ["on", "off", "preview", "--save", "--unset", "default"]
+        assert words("context.auto ") == ["on", "off", "preview", "default", "--save"]
+        assert words("context.auto off ") == ["--save"]
+        assert words("context.compact_threshold 0.7 ") == ["--save"]
+        assert words("context.auto off --save ") == []
+        assert "--save" not in words("agent.permission "), "a project's file may not hold it"
+        stage.conversation.set("context.auto", "off")
+        assert words("context.auto -") == ["--save", "--unset"]
+        assert words("context.auto --unset ") == []
+        assert "prune" in words("context.stages trim, ")
         assert "anthropic/two" in words("model.summarizer a")
         assert "context.compact_threshold" in words("compact")
 

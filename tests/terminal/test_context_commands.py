@@ -12,6 +12,7 @@ import pytest
 from nca.context.view import Summary, View
 from nca.errors import UsageError
 from nca.messages import Message, ToolCall
+from nca.terminal.commands.context import SUBCOMMANDS
 from tests.context.samples import talk
 from tests.sessions.samples import MANUAL
 from tests.terminal.stage import Stage, a_stage
@@ -49,7 +50,8 @@ async def test_expand_puts_the_originals_of_a_summary_back_and_undo_hides_them(t
         # The system prompt stands before the messages. Behind the summary's, the newest may be cut as they were.
         shown = slice(0, 1 + summary.ranges[-1][1])
         assert stage.conversation.context.effective_history()[shown] == before[shown]
-        assert "already" in await stage.command("/context expand 1")
+        with pytest.raises(UsageError, match="already in the context"):
+            await stage.command("/context expand 1")
         assert "no longer in the context" in await stage.command(f"/context show {summary.id}")
         assert "1 compaction, 1 change by hand." in await stage.command("/context history")
         await stage.command("/context undo")
@@ -145,9 +147,25 @@ async def test_what_cannot_be_shown_says_why(tmp_path: Path) -> None:
             ("/context history 3", "takes no 3"),
             ("/compact 200%", "is not a focus in words"),
             ("/context compact from", "needs a message's number"),
+            ("/compact from foo", "from needs a message's number"),
+            ("/compact Before the deployment", "Before needs a message's number"),
+            ("/compact from 99", "1 to 12"),
+            ("/compact undo", "undo is no focus"),
+            ("/context compact History", "History is no focus"),
         ):
             with pytest.raises(UsageError, match=words):
                 await stage.command(line)
+
+
+async def test_a_subcommand_is_asked_about_and_no_focus(tmp_path: Path) -> None:
+    with a_stage(tmp_path, [*replies(6), SUMMARY], window_tokens=40_000, context__target_ratio=0.1) as stage:
+        await compacted(stage)
+        for word in SUBCOMMANDS:
+            with pytest.raises(UsageError) as refused:
+                await stage.command(f"/compact {word}")
+            assert refused.value.advice == f"Did you mean /context {word}?"
+        assert len(stage.conversation.context.history()) == 1
+        await stage.command("/compact undo of the editor")  # of several words it is a focus
 
 
 async def test_expand_refuses_what_the_budget_has_no_room_for(tmp_path: Path) -> None:
@@ -167,7 +185,8 @@ async def test_a_pinned_message_stays_and_the_pins_have_a_budget(tmp_path: Path)
         assert f"Question 1: {LONG}".strip() in [
             row["content"].strip() for row in stage.conversation.context.effective_history()
         ]
-        assert "already pinned" in await stage.command("/context pin 3")
+        with pytest.raises(UsageError, match="already pinned"):
+            await stage.command("/context pin 3")
         text = await stage.command("/context pin")
         assert "● 3" in text
         assert "/context search TEXT finds one" not in text, "all twelve stand there"
@@ -176,7 +195,8 @@ async def test_a_pinned_message_stays_and_the_pins_have_a_budget(tmp_path: Path)
         await stage.command("/context compact")
         assert any("Question 1" in str(row["content"]) for row in stage.conversation.context.effective_history()[1:])
         assert "is no longer pinned" in await stage.command("/context unpin 3")
-        assert "is not pinned" in await stage.command("/context unpin 3")
+        with pytest.raises(UsageError, match="is not pinned"):
+            await stage.command("/context unpin 3")
         assert "Messages 1–3 are pinned." in await stage.command("/context pin 1, 3-2")
         text = await stage.command("/context pin 2-4")
         assert "Messages 2–3 are already pinned." in text
@@ -189,7 +209,8 @@ async def test_a_pinned_message_stays_and_the_pins_have_a_budget(tmp_path: Path)
         assert "Message 11 is no longer pinned." in await stage.command("/context unpin last")
         assert "Messages 10–11 are pinned." in await stage.command("/context pin 10-last")
         assert "Message 10 is no longer pinned." in await stage.command("/context unpin 10")
-        assert "Message 11 is already in the context." in await stage.command("/context expand last")
+        with pytest.raises(UsageError, match="Message 11 is already in the context"):
+            await stage.command("/context expand last")
         assert "message 11, user" in await stage.command("/context show last")
         stage.conversation.set("context.max_tokens", 3_000)
         with pytest.raises(UsageError, match="no room for message 12"):
@@ -346,8 +367,9 @@ async def test_what_collapsing_does_not_shorten_is_neither_offered_nor_counted(t
         offered = max((one for one in items.values() if one.is_collapsible), key=lambda item: item.tokens)
         assert "write_file" in largest.label
         assert f"Try: /context collapse {offered.id} ·" in await stage.command("/context all")
-        said = await stage.command(f"/context collapse {largest.id}")
-        assert f"Message {largest.id} is not collapsed: only texts and results are shortened" in said
+        with pytest.raises(UsageError) as refused:
+            await stage.command(f"/context collapse {largest.id}")
+        assert f"Message {largest.id} is not collapsed: only texts and results are shortened" in str(refused.value)
         said = await stage.command(f"/context collapse {largest.id} {offered.id}")
         assert "Collapsed 1 message: " in said
         assert f"Message {largest.id} is as before." in said

@@ -84,12 +84,13 @@ class MemoryCommand(Command):
             app.output.show(Text(f"In {file}; /memory remove N removes one.", "quiet"))
 
     def complete(self, app: App, argument: str) -> Iterable[Suggestion]:
+        known = app.conversation.memory.notes()
         word, blank, rest = argument.partition(" ")
         if not blank:
-            return beginning_with(word, [("remove", "remove a note, by its number")]) if word else ()
+            return beginning_with(word, [("remove", "remove a note, by its number")] if known else ())
         if word.lower() != "remove":
             return ()
-        notes = enumerate(app.conversation.memory.notes(), 1)
+        notes = enumerate(known, 1)
         return beginning_with(rest, ((str(number), one_line(note.text, 60)) for number, note in notes))
 
 

@@ -1,4 +1,4 @@
-"""/compact: compact everything, or the messages from or before a number; and the preview of a compaction.
+"""What /compact and /context compact do, and the preview of a compaction.
 /context collapse, expand, pin and unpin.
 """
 
@@ -19,7 +19,7 @@ from nca.context.view import Range
 from nca.errors import UsageError
 from nca.humanize import counted, percent
 from nca.models.catalog import money
-from nca.terminal.commands.command import App, Command, Suggestion, beginning_with, takes_no
+from nca.terminal.commands.command import App
 from nca.terminal.commands.context_history import as_text, is_number, message_table, seq_of
 from nca.terminal.input.editor import edited
 from nca.terminal.interrupts import IS_SAID
@@ -111,36 +111,8 @@ def _change(made: Preview) -> str:
 
 
 PREVIEW = "--preview"
-_PLACES = {"from": True, "before": False}
+PLACES = {"from": True, "before": False}
 """The word before a message number, and whether it means the later messages."""
-
-
-class CompactCommand(Command):
-    name = "compact"
-
-    async def run(self, app: App, argument: str) -> None:
-        await compact_or_preview(app, argument)
-
-    def complete(self, app: App, argument: str) -> Iterable[Suggestion]:
-        words = {"from": "message N and everything after it", "before": "everything before message N"}
-        words[PREVIEW] = "show first what would go"
-        return beginning_with(argument, words.items()) if argument else ()
-
-
-async def compact_or_preview(app: App, argument: str) -> None:
-    """Compact, or show what that would do. Raises UsageError for an option that does not exist."""
-    words = argument.split()
-    if app.preview is not None and argument.strip() in OF_PREVIEW:
-        await OF_PREVIEW[argument.strip()](app, "")
-        return
-    # Behind its first word, a focus may name an option of some other program.
-    if words and words[0].startswith("--") and words[0] != PREVIEW:
-        raise takes_no("compact", words[0], f"Valid: {PREVIEW}, or a focus in words.")
-    if PREVIEW not in words:
-        await compact(app, argument)
-    else:
-        words.remove(PREVIEW)
-        await preview(app, *chosen(app, " ".join(words)))
 
 
 async def compact(app: App, argument: str) -> None:
@@ -158,17 +130,17 @@ async def compact(app: App, argument: str) -> None:
 def chosen(app: App, argument: str) -> tuple[str, Range | None]:
     """The focus and the only messages to summarize: `from 12 the parser`, `before 12`.
 
-    Without a number after it, the word belongs to the focus. Raises UsageError for a message that does not exist.
+    Raises UsageError for a message that does not exist.
     """
     word, _, rest = argument.partition(" ")
     number, _, focus = rest.strip().partition(" ")
-    if argument.lower() in _PLACES:
+    if word.lower() in PLACES and not is_number(number):
         raise UsageError(f"{word} needs a message's number.", advice=f"/compact {word.lower()} NUMBER [FOCUS].")
     if argument and not any(map(str.isalpha, argument)):
         raise UsageError(f"{one_line(argument, 40)} is not a focus in words.", advice=f"Valid: {PREVIEW}, or a focus.")
-    if word.lower() not in _PLACES or not number.isdecimal():
+    if word.lower() not in PLACES:
         return argument, None
-    return focus.strip(), app.conversation.context.part(int(number), is_later=_PLACES[word.lower()])
+    return focus.strip(), app.conversation.context.part(seq_of(app, number), is_later=PLACES[word.lower()])
 
 
 OFFERED = 5
@@ -176,6 +148,8 @@ OFFERED = 5
 MOST_AT_ONCE = 1_000
 LISTED = 12
 """The newest messages that `/context pin` offers."""
+MOST_NAMED = 8
+"""Of those that are in the context already."""
 
 
 async def expand(app: App, wanted: str) -> None:
@@ -184,18 +158,22 @@ async def expand(app: App, wanted: str) -> None:
         raise UsageError(
             "/context expand needs an ID or a message's number.", advice="/context all lists the largest items."
         )
-    restored = 0
+    restored, whole = 0, list[str]()
     try:
         for one in _items(app, wanted):
             if app.conversation.context.expand(one) is not None:
                 restored += 1
-            elif not restored:
-                what = f"Message {one}" if one.isdecimal() else one_line(one, 40)
-                app.output.show(f"{what} is already in the context.")
+            else:
+                whole.append(f"Message {one}" if one.isdecimal() else one_line(one, 40))
     finally:
         if restored:
             back = "/context undo removes it again." if restored == 1 else "/context undo removes the last again."
             app.output.show(f"Restored. {usage_line(app)} {back}")
+    if whole:
+        said = f"{', '.join(whole[:MOST_NAMED])} {'is' if len(whole) == 1 else 'are'} already in the context."
+        if not restored:
+            raise UsageError(said)
+        app.output.notice(said)
 
 
 def _items(app: App, wanted: str) -> Iterable[str]:
@@ -221,8 +199,7 @@ async def collapse(app: App, wanted: str) -> None:
     if app.conversation.context.collapse(seqs) is None:
         calls = any(entries[seq - 1].message.tool_calls for seq in seqs)
         why = "only texts and results are shortened, and calls stay whole" if calls else "too short"
-        app.output.show(f"{_are(seqs)} not collapsed: {why}.")
-        return
+        raise UsageError(f"{_are(seqs)} not collapsed: {why}.")
     # After a change the count is an estimate until the model has reported: a small saving may not show yet.
     saved = before - app.conversation.context.stats(with_details=False).used_tokens
     less = f": {saved:,} tokens less" if saved > 0 else ""
@@ -255,10 +232,11 @@ def _set_pins(app: App, wanted: str, change: Callable[..., bool], done: str, sam
     change(*seqs)
     differ = before.symmetric_difference(one.seq for one in app.conversation.context.pins())
     changed, unchanged = [seq for seq in seqs if seq in differ], [seq for seq in seqs if seq not in differ]
+    if not changed:
+        raise UsageError(f"{_are(unchanged)} {same}.")
     if unchanged:
         app.output.show(f"{_are(unchanged)} {same}.")
-    if changed:
-        app.output.show(f"{_are(changed)} {done}. {_pins_line(app)} /context undo takes it back.")
+    app.output.show(f"{_are(changed)} {done}. {_pins_line(app)} /context undo takes it back.")
 
 
 def _are(seqs: Sequence[int]) -> str:

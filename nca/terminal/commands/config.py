@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
@@ -14,7 +14,7 @@ from nca.config.overrides import UNSET, canonical, key_meant, whole_name
 from nca.config.paths import project_config_file
 from nca.config.projects import TrustStore
 from nca.config.saving import save_value
-from nca.config.schema import KEYS
+from nca.config.schema import KEYS, Key
 from nca.errors import UsageError
 from nca.humanize import counted
 from nca.terminal.commands.command import App, Command, Suggestion, beginning_with
@@ -96,14 +96,8 @@ class ConfigCommand(Command):
             ]
         if (described := KEYS.get(key_meant(key))) is None:
             return ()
-        last = value.rpartition(" ")[2]
-        choices = dict.fromkeys(described.value_type.choices, "")
-        if described.value_type.names_models:
-            choices |= dict.fromkeys(app.models, "a model")
-        if not described.value_type.choices:
-            choices |= {plain(described.default): "the default"}
-        choices |= _OPTIONS
-        return beginning_with(last, ((choice, about) for choice, about in choices.items() if choice))
+        *done, last = value.split(" ")
+        return beginning_with(last, _completions(app, described, [word for word in done if word]).items())
 
     def _unset(self, app: App, words: list[str], *, is_saving: bool) -> None:
         if len(words) > 1:
@@ -121,6 +115,25 @@ class ConfigCommand(Command):
         loaded = app.conversation.loaded
         app.output.apply(loaded.settings.terminal)
         app.output.show(f"{key} = {value_text(key, loaded.value(key))} again ({place(loaded.origin(key))}).")
+
+
+def _completions(app: App, key: Key, done: Sequence[str]) -> dict[str, str]:
+    """What may follow these words behind a setting's name, with what it means."""
+    if _UNSET in done:
+        return {}
+    found: dict[str, str] = {}
+    if not [word for word in done if word != _SAVE] or done[-1].endswith(","):
+        found = dict.fromkeys(key.value_type.choices, "")
+        if key.value_type.names_models:
+            found |= dict.fromkeys(app.models, "a model")
+        if not key.value_type.choices and (default := plain(key.default)):
+            found[default] = "the default"
+        found[_DEFAULT] = _OPTIONS[_DEFAULT]
+    if _SAVE not in done and not key.user_only:
+        found[_SAVE] = _OPTIONS[_SAVE]
+    if not done and key.name in app.conversation.loaded.covered:
+        found[_UNSET] = _OPTIONS[_UNSET]
+    return found
 
 
 async def _browse(app: App) -> None:

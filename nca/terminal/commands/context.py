@@ -1,4 +1,4 @@
-"""/context: show what is in the context window, and change it."""
+"""/context: show what is in the context window, and change it; /compact: make room in it."""
 
 from __future__ import annotations
 
@@ -10,27 +10,31 @@ from nca.errors import UsageError
 from nca.humanize import counted, local_time
 from nca.terminal.commands.command import App, Command, Suggestion, beginning_with, nearest, takes_no
 from nca.terminal.commands.compact import (
+    OF_PREVIEW,
+    PREVIEW,
     accept,
+    chosen,
     collapse,
     compact,
-    compact_or_preview,
     drop,
     edit,
     expand,
     largest_collapsible,
     pin,
+    preview,
     unpin,
     usage_line,
 )
-from nca.terminal.commands.context_history import search, show_diff, show_history, show_item
+from nca.terminal.commands.context_completion import TAKES, can, compact_words, items_for
+from nca.terminal.commands.context_history import ALL, search, show_diff, show_history, show_item
 from nca.terminal.panels.context import context_head, context_panel, height, list_rows
+from nca.terminal.render.sanitize import one_line
 
 if TYPE_CHECKING:
     from nca.sessions.views import CompactionRecord
     from nca.terminal.panels.context_list import Change
 
 _ONLY_SHOW = {"", "all", "diff", "history", "show", "search"}
-_TAKES_IDS = {"show", "collapse", "expand", "pin", "unpin"}
 _COMPACT_PARTS = {
     "compact from": "summarize message N and everything after it; a FOCUS may follow",
     "compact before": "summarize everything before message N; a FOCUS may follow",
@@ -115,6 +119,24 @@ def _show_change(app: App, record: CompactionRecord | None, word: str, done: str
     app.output.show(f"{done} the {kind} of {local_time(record.at)}. {usage_line(app)}{then}")
 
 
+async def _compact(app: App, argument: str) -> None:
+    """Compact, or show what that would do. Raises UsageError for a subcommand of /context, and for a wrong option."""
+    words = argument.split()
+    if app.preview is not None and argument.strip() in OF_PREVIEW:
+        await OF_PREVIEW[argument.strip()](app, "")
+        return
+    if len(words) == 1 and (meant := words[0].lower()) in SUBCOMMANDS:
+        raise UsageError(f"{one_line(words[0], 40)} is no focus.", advice=f"Did you mean /context {meant}?")
+    # Behind its first word, a focus may name an option of some other program.
+    if words and words[0].startswith("--") and words[0] != PREVIEW:
+        raise takes_no("compact", words[0], f"Valid: {PREVIEW}, or a focus in words.")
+    if PREVIEW not in words:
+        await compact(app, argument)
+    else:
+        words.remove(PREVIEW)
+        await preview(app, *chosen(app, " ".join(words)))
+
+
 class Subcommand(NamedTuple):
     """A word after `/context`: its line of help, and its action on the rest of the text.
 
@@ -136,7 +158,7 @@ SUBCOMMANDS = {
     "expand": Subcommand("restore originals, by the IDs of summaries and markers or the numbers of messages", expand),
     "pin": Subcommand("protect messages, by their numbers; last: the last you sent; alone: list the pins", pin),
     "unpin": Subcommand("unpin messages", unpin),
-    "compact": Subcommand("make room now; a FOCUS may follow; --preview shows what would go", compact_or_preview),
+    "compact": Subcommand("make room now; a FOCUS may follow; --preview shows what would go", _compact),
     "accept": Subcommand("apply what /context compact --preview showed", accept, is_alone=True),
     "edit": Subcommand("open the preview's summary in your editor", edit, is_alone=True),
     "drop": Subcommand("discard the preview", drop, is_alone=True),
@@ -173,20 +195,21 @@ class ContextCommand(Command):
 
     def complete(self, app: App, argument: str) -> Iterable[Suggestion]:
         word, blank, rest = argument.partition(" ")
-        if blank and word.lower() in _TAKES_IDS:
-            return _ids(app, rest)
-        # The prompt replaces the last word only.
-        done = argument.rpartition(" ")[0]
-        found = {name.removeprefix(done).lstrip(): about for name, about in _WORDS.items() if name.startswith(done)}
-        last = argument.rpartition(" ")[2].lower()
-        return beginning_with(last, ((name, about) for name, about in found.items() if name))
+        word = word.lower()
+        if not blank:
+            return beginning_with(word, ((name, about) for name, about in _WORDS.items() if can(app, name)))
+        if word == "compact":
+            return compact_words(app, rest)
+        if word == "search" and " " not in rest:
+            return beginning_with(rest, [(ALL, "look into every session")]) if rest else ()
+        return items_for(app, word, rest) if word in TAKES else ()
 
 
-def _ids(app: App, typed: str) -> list[Suggestion]:
-    """The largest items with an ID that begins with the last word."""
-    last = typed.rpartition(" ")[2]
-    return [
-        Suggestion(item.id, f"{item.tokens:,} tokens · {item.label}")
-        for item in app.conversation.context.stats().heaviest
-        if item.id.startswith(last)
-    ]
+class CompactCommand(Command):
+    name = "compact"
+
+    async def run(self, app: App, argument: str) -> None:
+        await _compact(app, argument)
+
+    def complete(self, app: App, argument: str) -> Iterable[Suggestion]:
+        return compact_words(app, argument)

@@ -125,7 +125,7 @@ def _show_message(app: App, seq: int) -> None:
 
 
 LAST = "last"
-"""The newest message that the person sent, where `/context` takes a number. A focus may begin with "from last"."""
+"""The newest message that the person sent, where `/context` and `/compact` take a number."""
 
 
 def is_number(word: str) -> bool:

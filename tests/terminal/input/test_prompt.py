@@ -91,7 +91,7 @@ def test_shift_tab_goes_back_in_an_open_menu(start: Callable[..., Tty]) -> None:
     tty.send("/context ")
     tty.sees("list the compactions so far")
     tty.send(SHIFT_TAB)
-    tty.sees("› /context compact before")
+    tty.sees("› /context compact")
 
 
 def test_the_rows_of_a_menu_go_with_it(start: Callable[..., Tty]) -> None:
@@ -231,22 +231,29 @@ def test_history_by_its_beginning_suggested_searched_and_undone(start: Callable[
 
 
 def test_a_line_that_was_refused_is_not_suggested(start: Callable[..., Tty]) -> None:
-    tty = start()
+    tty = start("Fine.")
     for text, said in (
         ("!!echo found", "found\n"),
         ("!!ech0 found", "exit code 127"),
         ("/context show 99", "There is no message 99"),
+        ("Look.", "Fine."),
+        ("/context unpin 1", "Message 1 is not pinned"),
+        ("/context expand 1", "Message 1 is already in the context"),
     ):
         tty.line(text)
         tty.sees(said)
         tty.settle()
-    for typed, shown in (("!!ec", "› !!echo found"), ("!!ech0", "› !!ech0"), ("/context show", "› /context show")):
+    for typed, shown in (
+        ("!!ec", "› !!echo found"),
+        ("!!ech0", "› !!ech0"),
+        *((f"/context {word}", f"› /context {word}") for word in ("show", "unpin", "expand")),
+    ):
         tty.send(typed)
         tty.settle()
         assert shown in [line.rstrip() for line in tty.shown()]
         tty.send(CTRL_C)
         tty.settle()
-    tty.send(4 * UP)
+    tty.send(9 * UP)
     tty.sees("› /context show 99", times=2)
 
 
