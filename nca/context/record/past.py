@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from itertools import chain, count, islice
 from typing import Any, NamedTuple, TypeVar
 
@@ -247,11 +247,7 @@ class Past:
         said = ((entry.seq, entry.message.told.strip(), None) for entry in self.near() if is_answer(entry.message))
         recorded = ((one.seq, one.text, one) for one in self.record_lines(Section.ANSWERS))
         for seq, text, line in chain(said, recorded):
-            parts = {
-                part
-                for one in text.translate(_ENDS).splitlines()
-                if len(part := " ".join(one.split())) >= VERSION_CHARS
-            }
+            parts = _parts(text)
             same = Counter(newest[part] for part in parts if part in newest)
             newer = max(same, key=lambda one: (same[one], one), default=0)
             is_version = same.total() >= max(VERSION_PARTS, VERSION_SHARE * len(parts))
@@ -305,6 +301,13 @@ class Shared(Iterable[T]):
 def is_record(message: Message) -> bool:
     """Whether a message is a record of an earlier compaction, nca's or another program's."""
     return message.is_synthetic and is_summary(message)
+
+
+@lru_cache(maxsize=2_048)
+def _parts(text: str) -> frozenset[str]:
+    """The sentences and lines of an answer that may tell a version of it; each compaction asks for those of all."""
+    flat = (" ".join(one.split()) for one in text.translate(_ENDS).splitlines())
+    return frozenset(part for part in flat if len(part) >= VERSION_CHARS)
 
 
 def is_answer(message: Message) -> bool:
