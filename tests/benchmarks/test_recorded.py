@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -165,8 +167,15 @@ def of_the_person(session: Recorded, found: Readable) -> float:
     return sum(fact.name not in lost for fact, lost in due) / len(due)
 
 
-@pytest.mark.parametrize("session", sessions_in(OWN), ids=lambda session: session.name)
-@pytest.mark.parametrize("window_tokens", [WINDOWS[0], WINDOWS[-1]])
+def tried() -> Iterator[Any]:
+    """All in the small window, and in the large one those that lose the most there; NCA_RECORDED=1 tries all there."""
+    for window_tokens in (WINDOWS[0], WINDOWS[-1]):
+        for session in sessions_in(OWN):
+            if window_tokens == WINDOWS[0] or LEAST[session.name][-1] < 0.95 or os.environ.get("NCA_RECORDED"):
+                yield pytest.param(session, window_tokens, id=f"{window_tokens}-{session.name}")
+
+
+@pytest.mark.parametrize(("session", "window_tokens"), list(tried()))
 def test_the_recorded_sessions_stay_readable(session: Recorded, window_tokens: int) -> None:
     worst, *shares = LEAST[session.name]
     is_small = window_tokens == WINDOWS[0]

@@ -36,7 +36,7 @@ from tests.context.laws import (
 )
 from tests.context.trials import Chat, Outcome, Trial, in_library, text_of_row
 
-USUAL_EXAMPLES = 20
+USUAL_EXAMPLES = 12
 EXAMPLES = int(os.environ.get("NCA_LAWS_EXAMPLES") or USUAL_EXAMPLES)
 IS_SEARCH = EXAMPLES > USUAL_EXAMPLES
 trying = settings(

@@ -10,7 +10,7 @@ from collections import Counter
 from itertools import pairwise
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from nca.context.named import names_of
@@ -30,7 +30,6 @@ from nca.context.record.excerpt import (
 )
 from nca.context.record.script import is_inside, words_in
 from nca.context.tokens import text_tokens
-from tests.context.samples import some
 
 LINES = st.lists(st.text("abcdefgh 12.:", min_size=1, max_size=120).filter(str.strip), min_size=1, max_size=40)
 
@@ -252,7 +251,7 @@ def test_a_missing_line_is_seen(lengths: list[int], tokens: int, style: Style) -
     assert all(line.removesuffix(f" {GAP}") not in lines for line in shown if line.endswith(f" {GAP}"))
 
 
-@some
+@settings(max_examples=20)
 @given(st.integers(0, 9_999), STYLES, st.integers(300, 20_000))
 def test_the_one_line_that_is_unlike_the_rest_stays_however_long_the_text_is(
     at: int, style: Style, tokens: int
