@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -235,13 +236,39 @@ def test_a_directory_that_was_deleted_is_one_line(tmp_path: Path, words: tuple[s
 
 _UNPRIVILEGED = ("setpriv", *(f"--{one}=-dac_override,-dac_read_search" for one in ("inh-caps", "bounding-set")))
 _RUN_EACH = """
-import json, sys
+import importlib, json, os, pkgutil, sys, traceback
+import nca
+from nca import vocabulary
 from nca.cli.app import run
-for words in json.loads(sys.argv[1]):
-    code = run(words)
-    print("\\0", json.dumps([words, code]), flush=True)
-    print("\\0", file=sys.stderr, flush=True)
+
+vocabulary.load()
+for module in pkgutil.walk_packages(nca.__path__, "nca."):
+    if not module.name.endswith("__main__"):
+        importlib.import_module(module.name)
+
+def work(folder, env):
+    os.environ.clear()
+    os.environ.update(env)
+    os.chdir(folder + "/project")
+    for number, name in ((1, "out"), (2, "err")):
+        os.dup2(os.open(f"{folder}/{name}", os.O_WRONLY | os.O_CREAT), number)
+    for words in commands:
+        code = run(words)
+        print("\\0", json.dumps([words, code]), flush=True)
+        print("\\0", file=sys.stderr, flush=True)
+
+commands, places = json.load(sys.stdin)
+os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+for place in places:
+    if not os.fork():
+        try:
+            work(*place)
+        except BaseException:
+            traceback.print_exc()
+        os._exit(0)
+    os.wait()
 """
+"""A process that imports everything once, and for each place a child of its own that runs all commands there."""
 _COMMANDS = (
     *("--help", "doctor", "config show", "config path", "config trust", "models", "keys list", "keys remove openai"),
     *("mcp list", "hooks status", "hooks log", "sessions list", "sessions search x", "sessions show x"),
@@ -254,39 +281,47 @@ _CLOSED = (
 )
 
 
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[str, str]]:
+    """What all commands wrote where a folder was closed, by folder: output and errors."""
+    homes = {closed: tmp_path_factory.mktemp("closed") for closed in _CLOSED}
+    with Provider() as provider, ExitStack() as opened:
+        provider.script = lambda _: "Still here."
+        places = []
+        for closed, home in homes.items():
+            for place in _CLOSED:
+                (home / place).mkdir(parents=True, exist_ok=True)
+            env = environment(home / "home", OPENAI_API_KEY="k", OPENAI_API_BASE=provider.url)
+            env |= {"PYTHONPATH": str(ROOT), "NCA_MODEL__NAME": "openai/m", "NCA_MODEL__CONTEXT_WINDOW": "8000"}
+            del env["NCA_HOME"]
+            places.append((str(home), env))
+            opened.callback((home / closed).chmod, 0o700)
+            (home / closed).chmod(0)
+        subprocess.run(
+            [*(_UNPRIVILEGED if os.geteuid() == 0 else ()), sys.executable, "-P", "-c", _RUN_EACH],
+            input=json.dumps([[command.split() for command in _COMMANDS], places]),
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            text=True,
+            check=True,
+        )
+    return {closed: ((home / "out").read_text(), (home / "err").read_text()) for closed, home in homes.items()}
+
+
 @pytest.mark.skipif(os.geteuid() == 0 and not shutil.which("setpriv"), reason="nothing is closed to root")
 @pytest.mark.parametrize("closed", _CLOSED)
-def test_a_folder_of_another_user_is_a_line_and_no_traceback(provider: Provider, tmp_path: Path, closed: str) -> None:
-    for place in _CLOSED:
-        (tmp_path / place).mkdir(parents=True, exist_ok=True)
-    env = environment(tmp_path / "home", OPENAI_API_KEY="k", OPENAI_API_BASE=provider.url, NCA_MODEL__NAME="openai/m")
-    env |= {"PYTHONPATH": str(ROOT), "NCA_MODEL__CONTEXT_WINDOW": "8000"}
-    del env["NCA_HOME"]
-    words = json.dumps([command.split() for command in _COMMANDS])
-    (tmp_path / closed).chmod(0)
-    try:
-        done = subprocess.run(
-            [*(_UNPRIVILEGED if os.geteuid() == 0 else ()), sys.executable, "-P", "-c", _RUN_EACH, words],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            env=env,
-            cwd=tmp_path / "project",
-            text=True,
-            check=False,
-        )
-    finally:
-        (tmp_path / closed).chmod(0o700)
-    assert "Traceback" not in done.stderr
-    said = done.stderr.split("\0")
-    ends = [json.loads(line[1:]) for line in done.stdout.splitlines() if line.startswith("\0")]
+def test_a_folder_of_another_user_is_a_line_and_no_traceback(ran: dict[str, tuple[str, str]], closed: str) -> None:
+    out, errors = ran[closed]
+    assert "Traceback" not in errors
+    said = errors.split("\0")
+    ends = [json.loads(line[1:]) for line in out.splitlines() if line.startswith("\0")]
     assert [" ".join(words) for words, _ in ends] == list(_COMMANDS)
     for (words, code), line in zip(ends, said, strict=False):
         assert code in (0, 1, 2)
         assert code == 0 or line.strip() or words[0] in ("doctor", "hooks"), words
     if closed == "home/.local/share/nca":  # keys and sessions are there, and neither is needed for an answer
-        assert "Still here." in done.stdout
-        assert "kept in memory only" in done.stderr
-        assert "keys.json: the stored keys cannot be read (Permission denied).\n" in done.stderr
+        assert "Still here." in out
+        assert "kept in memory only" in errors
+        assert "keys.json: the stored keys cannot be read (Permission denied).\n" in errors
 
 
 def test_only_one_place_asks_the_disk_with_what_raises() -> None:
