@@ -139,16 +139,18 @@ class ContextView:
             summarizer=summarizer,
         )
         self._has_recall = has_recall
-        self._kept = read_state(state)
+        self._state = self._kept = read_state(state)
         self._saved = saved_in(store, key, state, keeps_messages=keeps_messages)
         self._advice = _ONE_EACH if self._saved is None else _ONE_A_REQUEST
         self._log = _Log(self._engine.budget)
         self._is_fitting = Lock()
+        self._is_left = False
+        """Whether a cancelled `afit` may have left a step, which ends by itself and still holds the lock."""
 
     @property
     def state(self) -> dict[str, Any]:
         """The state for the next process, JSON-serializable. Keep it beside the conversation."""
-        state: dict[str, Any] = msgspec.to_builtins(self._kept)
+        state: dict[str, Any] = msgspec.to_builtins(self._state)
         return state
 
     def fit(self, messages: Sequence[Mapping[str, Any]] | Mapping[str, Any]) -> FittedRequest:
@@ -158,7 +160,7 @@ class ContextView:
         Raises InvalidMessages, ViewInUse (with a store also if another process has fitted the conversation meanwhile),
         StoreError, and ContextDoesNotFit if the newest messages alone exceed the budget.
         """
-        self._begin()
+        self._begin(waits=self._is_left)
         try:
             return self._engine.run(self._fitting(messages))
         finally:
@@ -167,14 +169,23 @@ class ContextView:
     async def afit(self, messages: Sequence[Mapping[str, Any]] | Mapping[str, Any]) -> FittedRequest:
         """`fit` in an event loop: the work is done in a thread, and the summarizer may be asynchronous.
 
-        Do not change the messages before it returns. If it is cancelled, the view is unchanged or has fitted them.
+        Do not change the messages before it returns. If it is cancelled, the view is unchanged or has fitted them, and
+        the next request waits for a step that was being done.
         """
-        self._begin()
-        return await drive_beside_loop(self._fitting(messages), self._engine.answer, at_end=self._is_fitting.release)
+        if self._is_left:
+            await beside_loop(lambda: None)  # the thread does one step after the other, so that one has ended
+        self._begin(waits=False)
+        try:
+            work, release = self._fitting(messages), self._is_fitting.release
+            return await drive_beside_loop(work, self._engine.answer, at_end=release)
+        except BaseException:
+            self._is_left = True
+            raise
 
-    def _begin(self) -> None:
-        if not self._is_fitting.acquire(blocking=False):
+    def _begin(self, *, waits: bool) -> None:
+        if not self._is_fitting.acquire(blocking=waits):
             raise ViewInUse("This view is fitting another request.", advice=self._advice)
+        self._is_left = False
 
     def _fitting(self, messages: Any) -> Asking[FittedRequest]:
         """Make a request; yields the engine's questions. Ending it early changes nothing."""
@@ -193,6 +204,7 @@ class ContextView:
         except BaseException:
             self._kept = kept
             raise
+        self._state = self._kept
         self._log.take(history)
         return fitted
 

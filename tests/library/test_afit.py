@@ -110,6 +110,90 @@ async def test_a_task_that_is_cancelled_before_the_summary_changes_nothing() -> 
     assert not (await view.afit([*log[:4], {"role": "user", "content": "And?"}])).compacted
 
 
+class SlowMessages(list[dict[str, Any]]):
+    """Messages that are being read until the test goes on."""
+
+    def __init__(self, rows: Rows) -> None:
+        super().__init__(rows)
+        self.is_read, self.goes_on = threading.Event(), threading.Event()
+
+    def __iter__(self) -> Any:
+        self.is_read.set()
+        self.goes_on.wait(60)
+        return super().__iter__()
+
+
+async def left_at_work(view: nca.ContextView, log: Rows, *, times_out: bool = False) -> SlowMessages:
+    """Cancel a request of which the first step is being done."""
+    messages = SlowMessages(log)
+    task = asyncio.create_task(view.afit(messages))
+    await asyncio.to_thread(messages.is_read.wait, 60)
+    if times_out:
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(task, 0.001)
+        return messages
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    return messages
+
+
+@pytest.mark.parametrize("times_out", [False, True])
+@pytest.mark.parametrize("is_async", [True, False])
+async def test_after_a_cancelled_request_the_next_one_waits_for_what_was_left(times_out: bool, is_async: bool) -> None:
+    view, log = nca.ContextView(context_window=WINDOW), talk(40)
+    await view.afit(log[:4])
+    state = view.state
+    left = await left_at_work(view, log, times_out=times_out)
+    again = asyncio.create_task(view.afit(log) if is_async else asyncio.to_thread(view.fit, log))
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert (again.done(), view.state) == (False, state)
+    left.goes_on.set()
+    fitted = await again
+    other = nca.ContextView(context_window=WINDOW)
+    other.fit(log[:4])
+    assert fitted.messages == other.fit(log).messages
+    assert view.state == other.state
+
+
+async def test_who_waits_for_what_was_left_may_be_cancelled_too_and_only_one_is_next() -> None:
+    asked, go_on = asyncio.Event(), asyncio.Event()
+
+    async def summarize(_: Rows) -> str:
+        asked.set()
+        await go_on.wait()
+        return PROSE
+
+    view, log = nca.ContextView(context_window=WINDOW, summarizer=summarize), talk(40)
+    left = await left_at_work(view, log)
+    waiting = asyncio.create_task(view.afit(log))
+    await asyncio.sleep(0)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    first, second = (asyncio.create_task(view.afit(log)) for _ in range(2))
+    left.goes_on.set()
+    with pytest.raises(nca.ViewInUse):
+        await second
+    await asked.wait()
+    go_on.set()
+    assert (await first).compacted
+
+
+@pytest.mark.parametrize("turns", range(0, 60, 3))
+async def test_a_request_may_be_cancelled_at_any_moment_and_made_again(turns: int) -> None:
+    view, log = nca.ContextView(context_window=WINDOW), talk(40)
+    task = asyncio.create_task(view.afit(log))
+    for _ in range(turns):
+        await asyncio.sleep(0.0005)
+    task.cancel()
+    await asyncio.wait([task])
+    expected = nca.ContextView(context_window=WINDOW)
+    assert (await view.afit(log)).messages == expected.fit(log).messages
+    assert (await view.afit([*log, {"role": "user", "content": "And?"}])).messages[-1]["content"] == "And?"
+
+
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [
