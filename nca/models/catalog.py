@@ -10,6 +10,7 @@ from nca.messages import Usage
 from nca.models import price_map
 from nca.models.fetched_prices import KINDS
 from nca.models.price_map import Prices
+from nca.models.reasoning import can_reason
 
 DEFAULT_WINDOW_TOKENS = 128_000
 """Assumed for an unknown model; the user is told."""
@@ -54,7 +55,7 @@ class ModelFacts(Prices, frozen=True):
     tiers                higher prices of long requests, lowest bound first
     can_compact          the provider can compact a conversation, and litellm supports that
     can_see              accepts images, unless model.images says it; False if unknown: a refused image ends the turn
-    can_reason           can reason before it answers; False only if that is known
+    can_reason           whether model.reasoning changes anything (`nca.models.reasoning.can_reason`)
     can_summarize        large enough to write summaries
     is_small             gets short instructions, and few tools in their simplest form
     reuses_prefix        keeps the evaluated prompt, so a summary should be requested after the unchanged turns
@@ -102,7 +103,7 @@ class ModelFacts(Prices, frozen=True):
         return replace(self, window_tokens=tokens, window_is_assumed=False, window_source=source)
 
 
-def describe(name: str, *, context_window: int = 0) -> ModelFacts:
+def describe(name: str, *, context_window: int = 0, is_own_endpoint: bool = False) -> ModelFacts:
     """Look up a model. The setting `context_window` (tokens; 0: look it up) wins."""
     match = price_map.find(name)
     entry = match.entry if match else None
@@ -121,7 +122,7 @@ def describe(name: str, *, context_window: int = 0) -> ModelFacts:
         tiers=entry.tiers if entry and is_priced else (),
         can_compact=provider == "anthropic" and match is not None and match.is_exact and match.entry.can_compact,
         can_use_tools=entry is None or entry.can_use_tools is not False,
-        can_reason=entry is None or entry.can_reason or match is None or not match.is_exact,
+        can_reason=can_reason(provider, name, is_own_endpoint=is_own_endpoint),
         can_see=entry is not None and entry.can_see,
     )
 

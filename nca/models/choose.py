@@ -157,7 +157,7 @@ async def open_model(choice: Choice | str, loaded: LoadedSettings, on_retry: OnR
 
     require_provider(choice.model, choice.api_base)
     _require_key(choice, loaded.env)
-    facts = describe(choice.model, context_window=settings.context_window)
+    facts = describe(choice.model, context_window=settings.context_window, is_own_endpoint=bool(choice.api_base))
     if not settings.context_window:
         facts = await asyncio.to_thread(with_listed_window, facts, choice.api_base, choice.api_key, loaded.env)
     base, key = choice.api_base, choice.api_key

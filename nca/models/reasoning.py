@@ -28,23 +28,32 @@ def split_level(name: str) -> tuple[str, str]:
     return (bare, level) if colon and bare and level in LEVELS else (name, "")
 
 
+def can_reason(provider: str, name: str, *, is_own_endpoint: bool = False) -> bool:
+    """Whether a level changes anything with this model; True where nobody knows.
+
+    An endpoint of one's own, and a provider with a switch, get the level in any case.
+    """
+    from nca.models import price_map
+
+    if provider in _NEVER or is_own_endpoint or provider in _SWITCHED:
+        return provider not in _NEVER
+    if provider in _BY_MODEL:
+        match = price_map.find(f"{provider}/{name.split('/', 1)[-1]}")
+        return match is not None and match.entry.can_reason
+    match = price_map.find(name)
+    return match is None or not match.is_exact or match.entry.can_reason
+
+
 def arguments(
     level: str, *, provider: str, name: str, is_own_endpoint: bool, max_output_tokens: int | None
 ) -> dict[str, Any]:
     """The request's arguments for a level; empty if the model is left to its default, or takes none."""
-    if level == AUTO or provider in _NEVER:
+    if level == AUTO or not can_reason(provider, name, is_own_endpoint=is_own_endpoint):
         return {}
-    bare = name.split("/", 1)[-1]
     effort = "none" if level == OFF else level
     if (key := _SWITCHED.get(provider)) is not None and not is_own_endpoint:
         is_on = level != OFF
         return {"extra_body": {key: is_on if key != "thinking" else {"type": "enabled" if is_on else "disabled"}}}
-    if provider in _BY_MODEL and not is_own_endpoint:
-        from nca.models import price_map
-
-        match = price_map.find(f"{provider}/{bare}")
-        if match is None or not match.entry.can_reason:
-            return {}
     is_small = max_output_tokens is not None and max_output_tokens < LEAST_ANSWER_TOKENS
     if _CLAUDE in name and (is_small or level == OFF):
         # Without the argument Claude does not think.

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from nca.models.catalog import describe
 from nca.models.reasoning import arguments, has_all_blocks, split_level
 
 
@@ -29,6 +30,32 @@ from nca.models.reasoning import arguments, has_all_blocks, split_level
 def test_each_provider_gets_what_it_takes(provider: str, name: str, level: str, found: dict[str, Any]) -> None:
     told = arguments(level, provider=provider, name=name, is_own_endpoint=False, max_output_tokens=20_000)
     assert told == found
+
+
+@pytest.mark.parametrize("is_own_endpoint", [False, True])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "openai/gpt-5.1",
+        "gpt-4o",
+        "openai/gpt-of-tomorrow",
+        "anthropic/claude-sonnet-4-5",
+        "anthropic/claude-3-haiku-20240307",
+        "gemini/gemini-2.5-pro",
+        "gemini/gemini-2.0-flash",
+        "deepseek/deepseek-chat",
+        "mistral/mistral-medium-latest",
+        "embedded/smollm2-135m",
+        "openrouter/anthropic/claude-sonnet-5.5",
+        "ollama_chat/qwen3:8b",
+    ],
+)
+def test_a_model_can_reason_as_far_as_it_is_told_to(name: str, *, is_own_endpoint: bool) -> None:
+    facts = describe(name, is_own_endpoint=is_own_endpoint)
+    told = arguments(
+        "medium", provider=facts.provider, name=name, is_own_endpoint=is_own_endpoint, max_output_tokens=20_000
+    )
+    assert facts.can_reason is bool(told)
 
 
 def test_an_endpoint_of_ones_own_gets_the_level_as_it_is() -> None:

@@ -15,8 +15,11 @@ from nca.errors import ConfigError, ModelUnavailable, UsageError
 from nca.events import Event
 from nca.humanize import percent
 from nca.models import keys
+from nca.models.embedded.known import SMOLLM
+from nca.models.embedded.server import facts_of
 from nca.terminal.commands.command import advice_for, all_commands, find_command, foreign_names, short_for
 from nca.terminal.interrupts import Leave
+from nca.testing.scripted import ScriptedModel
 from tests.agent.test_conversation import call
 from tests.terminal.stage import Stage, a_stage
 
@@ -260,6 +263,15 @@ async def test_effort_is_set_for_the_chat_and_sent(tmp_path: Path) -> None:
         assert stage.conversation.model.requests[-1].reasoning == "high"  # type: ignore[attr-defined]
         with pytest.raises(UsageError, match="takes no most"):
             await stage.command("/effort most")
+
+
+async def test_effort_claims_no_effect_on_a_model_that_does_not_reason(tmp_path: Path) -> None:
+    with a_stage(tmp_path) as stage:
+        await stage.conversation.use_model(ScriptedModel((), facts=facts_of(SMOLLM, 0)))
+        said = await stage.command("/effort medium")
+        assert "Reasoning: medium. " in said
+        assert "embedded/smollm2-135m is not known to reason; this has no effect." in said
+        assert "(answer at once)" in await stage.command("/effort off")
 
 
 async def test_sessions_cost_clear_and_exit(tmp_path: Path) -> None:

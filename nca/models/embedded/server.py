@@ -20,6 +20,7 @@ from nca.models.embedded.process import Address, EmbeddedServer
 from nca.models.failures import OnRetry
 from nca.models.model import Delta, Model, ModelRequest, OnDelta, Reply
 from nca.models.providers import EMBEDDED
+from nca.models.reasoning import can_reason
 
 DEFAULT_WINDOW_TOKENS, ROOMY_WINDOW_TOKENS = 8_192, 16_384
 """The default window, and that of a machine with twice the memory that the model takes: 8,192 tokens take 0.24 GB."""
@@ -53,6 +54,7 @@ def facts_of(model: KnownModel, context_window: int, *, available_ram: int | Non
         cache_read_cost=0.0,
         cache_write_cost=0.0,
         can_use_tools=model.can_use_tools,
+        can_reason=can_reason("embedded", model.name),
         can_summarize=model.can_summarize,
         is_small=True,
         reuses_prefix=True,

@@ -125,8 +125,9 @@ class EffortCommand(Command):
         next_step = (
             f"/config model.reasoning {now} --save keeps it" if level else f"Another level: /effort {'|'.join(LEVELS)}"
         )
-        app.output.show(f"Reasoning: {now} ({MEANINGS[now]}). {next_step}.")
-        if now not in (AUTO, OFF) and not facts.can_reason:
+        has_effect = now in (AUTO, OFF) or facts.can_reason
+        app.output.show(f"Reasoning: {now}{f' ({MEANINGS[now]})' if has_effect else ''}. {next_step}.")
+        if not has_effect:
             app.output.warn(f"{one_line(facts.name)} is not known to reason; this has no effect.")
 
     def complete(self, app: App, argument: str) -> Iterable[Suggestion]:

@@ -59,6 +59,8 @@ def kill(model: EmbeddedModel) -> None:
 
 def test_facts_say_what_each_can() -> None:
     qwen, smollm = facts_of(QWEN, 0, available_ram=0), facts_of(SMOLLM, 0)
+    assert not qwen.can_reason
+    assert not smollm.can_reason
     assert (qwen.name, qwen.window_tokens, qwen.reuses_prefix) == ("embedded/qwen2.5-coder-1.5b", 8192, True)
     assert (qwen.can_use_tools, qwen.can_summarize) == (True, True)
     assert (smollm.can_use_tools, smollm.can_summarize) == (False, False)
