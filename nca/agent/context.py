@@ -299,9 +299,16 @@ class Context:
         if view != self.view and after > self._window.budget.budget_tokens:
             raise UsageError(
                 f"There is no room for that: it would fill {after:,} of {self._window.budget.budget_tokens:,} tokens.",
-                advice="Compact first, or take a single message by its number.",
+                advice=self._how_to_read(ranges),
             )
         return view
+
+    def _how_to_read(self, ranges: Sequence[Range]) -> str:
+        """What helps where there is no room for the originals of these messages."""
+        first = ranges[0][0]
+        if len(ranges) == 1 and block_of(self._window.history, first) == ranges[0]:
+            return f"/context show {first} prints it, and leaves the context as it is."
+        return "Compact first, or take a single message by its number."
 
     def _show_moved(
         self, record: CompactionRecord | None, back: Callable[[], CompactionRecord | None]

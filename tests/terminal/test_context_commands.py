@@ -173,8 +173,14 @@ async def test_expand_refuses_what_the_budget_has_no_room_for(tmp_path: Path) ->
         summary = await compacted(stage)
         stage.conversation.set("context.max_tokens", 4_000)
         view = stage.conversation.context.view
-        with pytest.raises(UsageError, match="no room for that"):
+        with pytest.raises(UsageError, match="no room for that") as refused:
             await stage.command(f"/context expand {summary.id}")
+        assert "take a single message" in refused.value.advice
+        stage.conversation.set("context.max_tokens", 3_000)
+        with pytest.raises(UsageError, match="no room for that") as refused:
+            await stage.command("/context expand 3")
+        assert refused.value.advice == "/context show 3 prints it, and leaves the context as it is."
+        assert "message 3, user" in await stage.command("/context show 3")
         assert stage.conversation.context.view == view
 
 

@@ -34,8 +34,31 @@ async def test_messages_with_the_words_come_before_those_beside_them(tmp_path: P
         with stage.conversation.store.create(directory="/", model="m") as other:
             other.log.append(said(*["a walrus", "a seal"] * 8))
         lines = (await stage.command("/context search --all walrus")).splitlines()
-        assert ["beside" in line for line in lines[:10]] == [False] * 8 + [True] * 2
-        assert lines[10] == "These are the best 10; more words in the question find others."
+        assert ["beside" in line for line in lines] == [False] * 9 + [True] * 2
+        assert lines[8] == "These only resemble it:"
+
+
+async def test_messages_with_the_word_come_first_and_all_are_counted(tmp_path: Path) -> None:
+    answers = ["Each line is parsed by the parser.", "The line ends.", "See parse_line there."] * 2
+    with a_stage(tmp_path, answers) as stage:
+        for number in range(6):
+            await stage.conversation.send(f"Where is the line {number}?" if number % 2 else "Where is parse_line?")
+        lines = (await stage.command("/context search PARSE_line")).splitlines()
+        place = lines.index("These only resemble it:")
+        assert place == 5
+        assert all("parse_line" in line for line in lines[:place])
+        assert not any("parse_line" in line.partition(": ")[2] for line in lines[place + 1 :])
+        assert len(lines) == 11, "no more than ten, and the line between them"
+        assert (await stage.command("/context search parsing")).startswith("Nothing has just these words.")
+
+
+async def test_more_places_than_are_shown_are_counted(tmp_path: Path) -> None:
+    with a_stage(tmp_path) as stage:
+        with stage.conversation.store.create(directory="/", model="m") as other:
+            other.log.append(said(*["a walrus", "the seal"] * 14))
+        lines = (await stage.command("/context search --all walrus")).splitlines()
+        assert all("walrus" in line for line in lines[:10])
+        assert lines[10] == "These are the best 10 of 14 with it; more words in the question find others."
 
 
 async def test_nothing_to_search_for_is_said(tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ from nca.terminal.render.sessions import hit_line
 
 if TYPE_CHECKING:
     from nca.agent.compaction_diff import CompactionDiff
+    from nca.agent.context import Context
     from nca.messages import Entry, Message
     from nca.sessions.results import Hit
     from nca.sessions.views import CompactionRecord
@@ -154,10 +155,15 @@ def as_text(ranges: Iterable[Range]) -> str:
 ALL = "--all"
 FOUND = 10
 """Messages that a search shows."""
+LOOKED_AT = 100
+"""The best of a search, of which those with the words are counted."""
 
 
 async def search(app: App, argument: str) -> None:
-    """Show what answers best, each under the number that /context show takes; `--all` looks into every session."""
+    """Show the messages with the words, then those that resemble them, each under the number that /context show takes.
+
+    `--all` looks into every session.
+    """
     question = argument.removeprefix(ALL).strip() if argument.split(" ")[0] == ALL else argument
     if not question:
         raise UsageError(
@@ -165,19 +171,35 @@ async def search(app: App, argument: str) -> None:
         )
     is_everywhere = question != argument
     conversation = app.conversation
-    found = await asyncio.to_thread(
-        conversation.context.search, question, scope="all" if is_everywhere else "session", limit=2 * FOUND
-    )
-    # Who looks for a word wants the places with it first.
-    hits = sorted(found, key=lambda hit: hit.is_beside)[:FOUND]
-    if not hits:
+    exact, similar = await asyncio.to_thread(_search, conversation.context, question, is_everywhere=is_everywhere)
+    if not exact and not similar:
         other = "" if is_everywhere else f" /context search {ALL} TEXT searches every session."
         app.output.show(f"Nothing was found.{other}")
         return
-    lines = [_line(hit, conversation.session.info.id) for hit in hits]
+    lines = [_line(hit, conversation.session.info.id) for hit in exact[:FOUND]]
+    if rest := similar[: max(0, FOUND - len(exact))]:
+        lines.append(Text("These only resemble it:" if exact else "Nothing has just these words. These resemble them:"))
+        lines += [_line(hit, conversation.session.info.id) for hit in rest]
     app.output.show(Text("\n").join(lines))
-    if len(found) > FOUND:
-        app.output.notice(f"These are the best {FOUND}; more words in the question find others.")
+    if len(exact) > FOUND:
+        count = f"{len(exact)}{' or more' * (len(exact) + len(similar) >= LOOKED_AT)}"
+        app.output.notice(f"These are the best {FOUND} of {count} with it; more words in the question find others.")
+
+
+def _has(text: str, words: Sequence[str]) -> bool:
+    return all(word in text.casefold() for word in words)
+
+
+def _search(context: Context, question: str, *, is_everywhere: bool) -> tuple[list[Hit], list[Hit]]:
+    """The hits with every word of the question as it was written, and the others; best first, neighbours last."""
+    found = context.search(question, scope="all" if is_everywhere else "session", limit=LOOKED_AT)
+    words = question.casefold().split()
+    exact: list[Hit] = []
+    similar: list[Hit] = []
+    for hit in found:
+        has_all = _has(hit.snippet, words) or (not hit.is_beside and _has(context.archive.expand(hit.id), words))
+        (exact if has_all else similar).append(hit)
+    return exact, sorted(similar, key=lambda hit: hit.is_beside)
 
 
 def _line(hit: Hit, session: str) -> Text:
