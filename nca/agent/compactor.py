@@ -114,9 +114,8 @@ class Compactor:
         if (focus := self._wish.take()) is not None and self.window.context.auto != "off":
             await self.compact("asked", focus=focus)
         decision = self.window.decide("before request")
-        fixed, budget = self.window.meter.total(self.window.meter.fixed_raw), self.window.budget.budget_tokens
-        if decision.action in ("compact", "refuse") and fixed >= budget:  # a compaction has nothing to act on
-            raise has_no_room(fixed, budget)
+        if decision.action in ("compact", "refuse") and (error := has_no_room(self.window)):
+            raise error
         if decision.notice:
             self._emit(context_warning(self.window, decision.notice, "Compacting now.", is_now=True))
         if decision.action == "compact":

@@ -35,11 +35,14 @@ if TYPE_CHECKING:
     from nca.file_history.history import FileHistory
 
 
+_NO_ROOM = "No message fits beside the system prompt and the tools."
+
+
 def context_warning(
     window: Window, level: NoticeLevel, what_follows: str = "", *, is_now: bool = False
 ) -> ContextWarning:
     """The event of a notice. `what_follows`: the next action, if compaction is automatic; `is_now`: it is due now."""
-    measured = window.measure()
+    measured, has_room = window.measure(), has_no_room(window) is None
     message = f"Context: {measured.usage_ratio:.0%} used"
     if level == "warning":
         numbers = f"{measured.used_tokens:,} / {measured.budget.budget_tokens:,} tokens"
@@ -50,14 +53,14 @@ def context_warning(
             "off": f"Auto-compaction is off{refused}",
             "preview": f"Auto-compaction only says what it would do (context.auto = preview){refused}",
         }[window.context.auto]
-        message = f"{message} ({numbers}). {follows}"
+        message = f"{message} ({numbers}). {follows if has_room else _NO_ROOM}"
     return ContextWarning(
         level=level,
         usage=measured.usage_ratio,
         used_tokens=measured.used_tokens,
         budget_tokens=measured.budget.budget_tokens,
         message=message,
-        compacts=window.context.auto == "on",
+        compacts=window.context.auto == "on" and has_room,
         is_now=is_now and window.context.auto == "on",
     )
 
@@ -91,8 +94,13 @@ def does_not_fit(measured: Measurement, auto: str) -> ContextDoesNotFit:
     )
 
 
-def has_no_room(fixed_tokens: int, budget_tokens: int) -> ContextDoesNotFit:
-    """The error for a window in which no message fits beside the system prompt and the tools."""
+def has_no_room(window: Window) -> ContextDoesNotFit | None:
+    """The error for a window in which no message fits beside the system prompt and the tools: a compaction has nothing
+    to act on. None if there is room.
+    """
+    fixed_tokens, budget_tokens = window.meter.total(window.meter.fixed_raw), window.budget.budget_tokens
+    if fixed_tokens < budget_tokens:
+        return None
     return ContextDoesNotFit(
         f"The system prompt and the tools have {fixed_tokens:,} tokens, and the budget is {budget_tokens:,}: no message"
         " fits. Nothing was sent.",

@@ -10,13 +10,14 @@ from pathlib import Path
 import msgspec
 
 from nca.agent.approvals import Person
+from nca.agent.context_notices import has_no_room
 from nca.agent.hooks import Hooks
 from nca.agent.mentions import HOOK, Beside, attached_lines, mentioned, name_in, went_along, with_attachments
 from nca.agent.window import Window
 from nca.config.tables import Injection
 from nca.context.admission import file_token_budget
-from nca.context.budget import Measurement
-from nca.context.fit import too_large
+from nca.context.budget import Budget, Measurement
+from nca.context.fit import fits_once_cut, too_large
 from nca.context.plan import is_answered
 from nca.context.reminders import Reminders, shown_injections, with_reminders
 from nca.context.tokens import message_tokens, part_tokens
@@ -252,17 +253,25 @@ class UserInput:
         is_waiting = last is not None and last.message.role == "user" and merged(last.message.said) == merged(said)
         if is_waiting and is_alone:
             return
-        tokens = self.window.meter.scaled(message_tokens(message))
         if self.window.context.fit == "refuse":
-            meter = self.window.meter
-            # Nothing else of the log is read: what is said while it cannot be read is kept.
-            beside = meter.total(meter.fixed_raw + sum(history.run_tokens(seq, seq) for seq in history.pins))
-            if tokens + beside > measured.budget.budget_tokens:
-                raise too_large(tokens, beside, measured.budget)
+            self._refuse_too_large(message, measured.budget)
         cut = (CUT_SHORT,) if last is not None and last.message.is_interrupted else ()
         self.window.append(with_reminders(message, (*cut, *taken_back, *self._due_reminders(measured))))
         self.forget_waiting()
         self._say_attached(message)
+
+    def _refuse_too_large(self, message: Message, budget: Budget) -> None:
+        """Raises ContextDoesNotFit for a message that has no room beside what stays."""
+        if error := has_no_room(self.window):
+            raise error
+        history, meter, context = self.window.history, self.window.meter, self.window.context
+        tokens = meter.scaled(message_tokens(message))
+        # Nothing else of the log is read: what is said while it cannot be read is kept.
+        beside = meter.total(meter.fixed_raw + sum(history.run_tokens(seq, seq) for seq in history.pins))
+        left = budget.budget_tokens - beside
+        if tokens > left:
+            can_fit = context.auto == "on" and fits_once_cut(message, history.head + 1, left, meter)
+            raise too_large(tokens, beside, budget, fits_once_cut=can_fit)
 
     def _goes_on(self, said: Words) -> bool:
         """Whether this is the message that was taken back, and its steps continue."""

@@ -5,9 +5,13 @@ from __future__ import annotations
 from nca.config.schema import ContextSettings
 from nca.context.budget import Budget
 from nca.context.draft import Draft
+from nca.context.meter import Meter
 from nca.context.record.steps import cut_content
 from nca.context.stages.truncate import cut_summaries, truncate
+from nca.context.tokens import message_tokens
+from nca.context.view import Stub
 from nca.errors import ContextDoesNotFit
+from nca.messages import Message
 
 NEWEST_SHARE = 0.5
 """The share of the budget that is left to a newest user message which alone is larger than the budget."""
@@ -66,12 +70,23 @@ def make_room_beside_newest(draft: Draft, limit_tokens: int) -> bool:
     size = draft.history.run_tokens(seq, seq)
     if draft.meter.scaled(size) <= left:
         return False
-    keep_raw = max(SMALLEST_NEWEST_TOKENS, int(NEWEST_SHARE * left / draft.meter.calibration.ratio))
-    cut = cut_content(draft.history.message(seq), seq, keep_raw)
+    cut = _cut_newest(draft.history.message(seq), seq, left, draft.meter)
     if cut is None or draft.saving(block, seq, cut.text) <= 0:
         return False
     draft.put_stub(block, seq, cut.text, "truncate")
     return True
+
+
+def _cut_newest(message: Message, seq: int, left_tokens: int, meter: Meter) -> Stub | None:
+    """The message where so many tokens are left for it; None if it has not more than that."""
+    keep_raw = max(SMALLEST_NEWEST_TOKENS, int(NEWEST_SHARE * left_tokens / meter.calibration.ratio))
+    return cut_content(message, seq, keep_raw)
+
+
+def fits_once_cut(message: Message, seq: int, left_tokens: int, meter: Meter) -> bool:
+    """Whether a new message fits where so many tokens are left, if it may be cut."""
+    cut = _cut_newest(message, seq, left_tokens, meter)
+    return cut is not None and meter.scaled(message_tokens(Message("user", cut.text))) <= left_tokens
 
 
 def beside_newest(draft: Draft) -> int:
@@ -82,19 +97,29 @@ def beside_newest(draft: Draft) -> int:
 
 
 def refuse_newest(draft: Draft, budget: Budget) -> ContextDoesNotFit:
-    """The error for a newest message that is larger than the window, if nobody has said that it may be cut."""
-    seq = draft.newest_user or draft.history.head
-    return too_large(draft.meter.scaled(draft.history.run_tokens(seq, seq)), beside_newest(draft), budget)
+    """The error for a newest message that is cut in the draft, if nobody has said that it may be."""
+    seq, beside = draft.newest_user or draft.history.head, beside_newest(draft)
+    left = budget.budget_tokens - beside
+    is_enough = any(seq in block.seqs and draft.meter.scaled(block.raw) <= left for block in draft.blocks())
+    return too_large(draft.meter.scaled(draft.history.run_tokens(seq, seq)), beside, budget, fits_once_cut=is_enough)
 
 
-def too_large(tokens: int, beside: int, budget: Budget) -> ContextDoesNotFit:
-    """The same for a message of this many tokens, beside so many that stay."""
+def too_large(tokens: int, beside: int, budget: Budget, *, fits_once_cut: bool) -> ContextDoesNotFit:
+    """The same for a message of this many tokens, beside so many that stay.
+
+    fits_once_cut  whether the request would be sent if the message may be cut; else that is no advice
+    """
     # A message that is too large by itself is not explained by what stays.
     stays = f"; the system prompt, the tools and pins take {beside:,}" if tokens <= budget.budget_tokens else ""
+    advice = "Shorten it, or use a model with a larger window."
+    if fits_once_cut:
+        advice = 'Shorten it, use a model with a larger window, or let it be cut: --fit cut, fit="cut", context.fit.'
+    elif beside >= budget.budget_tokens:
+        advice = "Use a model with a larger window, unpin messages, or shorten the system prompt or the tools."
     return ContextDoesNotFit(
         f"The message has {tokens:,} tokens{stays}, and the budget is {budget.budget_tokens:,} (window"
         f" {budget.window_tokens:,}, of which {budget.reserve_tokens:,} are kept for the answer).",
-        advice='Shorten it, use a model with a larger window, or let it be cut: --fit cut, fit="cut", context.fit.',
+        advice=advice,
         used_tokens=tokens,
         budget_tokens=budget.budget_tokens,
     )

@@ -142,7 +142,7 @@ def test_nothing_moves_for_a_program_or_in_plain_lines(provider: Provider, tmp_p
 
 
 def test_an_error_is_printed_once(provider: Provider, tmp_path: Path) -> None:
-    said = run(provider, tmp_path, "Hello " * 400, "--context-window", "500").stderr
+    said = run(provider, tmp_path, "Hello " * 4_000, "--context-window", "4000").stderr
     assert said.count("Shorten it, use a model") == said.count("for the answer)") == 1
 
 
@@ -234,6 +234,29 @@ def test_a_message_that_has_no_room_beside_what_stays_is_refused_before_it_is_st
     assert "Compact" not in done.stderr
     with Store.open(tmp_path / "nca" / "data" / "sessions.db") as store:
         assert store.list() == []
+
+
+@pytest.mark.parametrize(
+    ("flags", "stdin"),
+    [
+        (("--context-window", "16000"), "a line of it\n" * 9_000),
+        (("--context-window", "16000", "--disable-compaction"), "a line of it\n" * 9_000),
+        (("--context-window", "1000"), ""),
+        (("--context-window", "1000", "--disable-compaction"), ""),
+    ],
+)
+def test_what_is_advised_for_a_message_without_room_helps(
+    provider: Provider, tmp_path: Path, flags: tuple[str, ...], stdin: str
+) -> None:
+    provider.script = lambda _: "Read."
+    done = run(provider, tmp_path, "Sum it up:", *flags, stdin=stdin)
+    assert (done.returncode, done.stdout, provider.requests) == (4, "", [])
+    cut = run(provider, tmp_path, "Sum it up:", *flags, "--fit", "cut", stdin=stdin)
+    assert (cut.returncode == 0) == ("--fit cut" in done.stderr) == (bool(stdin) and len(flags) == 2)
+    if not stdin:
+        assert "no message fits" in done.stderr
+        assert "Compaction" not in done.stderr
+        assert "/compact" not in done.stderr
 
 
 def test_one_long_line_is_cut_and_not_left_out(provider: Provider, tmp_path: Path) -> None:

@@ -132,6 +132,28 @@ def test_a_program_is_advised_in_its_own_words() -> None:
         assert refused.value.advice.endswith('or let it be cut: fit="cut".')
 
 
+@pytest.mark.parametrize("window", [300, 1_000, 4_000])
+@pytest.mark.parametrize("beside", [0, 0.3, 0.55, 0.6, 0.63, 0.65, 0.7, 1.5])
+@pytest.mark.parametrize("lines", [1, 2_000])
+def test_it_is_advised_to_cut_a_message_where_and_only_where_that_helps(window: int, beside: float, lines: int) -> None:
+    request = [
+        {"role": "system", "content": "word " * int(beside * window)},
+        {"role": "user", "content": "a line of it\n" * lines},
+    ]
+    advice = ""
+    try:
+        nca.compact(request, context_window=window)
+    except nca.ContextDoesNotFit as refused:
+        advice = refused.advice
+    if not advice:
+        return
+    if 'fit="cut"' in advice:
+        assert nca.compact(request, context_window=window, fit="cut").compacted
+    else:
+        with pytest.raises(nca.ContextDoesNotFit):
+            nca.compact(request, context_window=window, fit="cut")
+
+
 def test_an_answer_that_gets_less_room_than_was_asked_for_is_said() -> None:
     messages = [{"role": "user", "content": "hello"}]
     (said,) = nca.compact(messages, context_window=8_000, max_output_tokens=9_000).notices
