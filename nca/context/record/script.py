@@ -18,8 +18,9 @@ UNSPACED_STOPS = "。！？"
 _UNSPACED = r"\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 """Scripts that put no blanks between words: Thai, Lao, Japanese, Chinese."""
 _WORD = re.compile(rf"(?:(?![{_UNSPACED}])[^\W_])+|(?=([{_UNSPACED}]{{2}}))[{_UNSPACED}]")
-_ASCII_WORD = re.compile("[a-z0-9]+")
 _DIGITS = str.maketrans("123456789", "0" * 9)
+_PLAIN = {place: one.lower() if (one := chr(place)).isalnum() else " " for place in range(128)} | _DIGITS
+"""Of an ASCII text: words in small letters, with blanks between them, and each digit as 0."""
 
 
 class _Folded(dict[int, int | None]):
@@ -40,7 +41,7 @@ def words_in(text: str, letters: int = 1) -> Iterator[str]:
     In a script without blanks each pair of characters counts as one.
     """
     if text.isascii():
-        found: Iterable[str] = _ASCII_WORD.findall(text.lower().translate(_DIGITS))
+        found: Iterable[str] = text.translate(_PLAIN).split()
     else:
         found = (one[1] or one[0] for one in _WORD.finditer(text.lower().translate(_folded)))
     return (word for word in found if len(word) >= letters)
