@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ from nca.agent.window import Window
 from nca.context.log import LogSoFar
 from nca.context.policy import Action
 from nca.context.restore import block_of, restored
+from nca.context.retention import KeptFacts
 from nca.context.rules.untouchable import COLLAPSE, is_in_work
 from nca.context.view import Range, Summary, View
 from nca.errors import StoreError, UsageError
@@ -275,6 +276,12 @@ class Context:
     def summaries(self) -> list[Summary]:
         """The summaries that the model sees now, oldest first."""
         return [item for item in self.view.items if isinstance(item, Summary)]
+
+    def kept(self) -> Mapping[str, tuple[int, int]]:
+        """What of all that was said can be read in the view as it is now, by kind. Reads messages from disk."""
+        files = self._compactor.files
+        changed = files.last_changes() if files is not None else ()
+        return KeptFacts(self._window.history, self.view, changed).by_kind()
 
     def search(self, question: str, *, scope: Scope = "session", limit: int = 10) -> list[Hit]:
         """Search the whole log for a question, best first, compacted away or not; notes come last.

@@ -89,12 +89,15 @@ def _texts(history: History, view: View) -> Iterator[str]:
 
 
 def _words(history: History) -> Iterator[list[str]]:
-    """The typed and the pasted text of each message of the person, and the marks of its pictures."""
+    """The typed and the pasted text of each message of the person, and the marks of its pictures.
+
+    A reason for refusing a call stands in its result, and is no message of its own.
+    """
     past = Past.of(history)
     oldest = islice(past.forwards(), OLDEST_COUNTED if history.head > MOST_COUNTED else 0)
     newest = islice(past.backwards(), MOST_COUNTED)
     for entry in {entry.seq: entry for entry in chain(newest, oldest)}.values():
-        said = past.said(entry.message)
+        said = past.said(entry.message) if entry.message.role == "user" else None
         if said is not None:
             parts = [said.typed, *(text for source, text in said.beside if source == "pasted"), *said.marks]
             if words := [_squeezed(part) for part in parts if part.strip()]:

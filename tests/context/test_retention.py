@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from nca.context.history import History
+from nca.context.record.said import said_in
 from nca.context.retention import KeptFacts, kept_in_words
 from nca.context.view import Marker, Summary, Verbatim, View
-from nca.messages import Entry, Message, TextPart
+from nca.messages import Entry, Message, TextPart, ToolCall
 
 LONG = "Send the letter on Monday. " + "It names the two of us and nobody else. " * 6
 
@@ -89,3 +90,18 @@ def test_of_a_long_log_the_messages_of_both_ends_are_counted_among_all() -> None
         "of the answers nobody knows how many there are"
     )
     assert kept_in_words(found) == "20 of 3,000 of your messages, 2,500 of 3,000 looked at"
+
+
+def test_a_reason_typed_at_an_approval_is_no_message() -> None:
+    refused = (TextPart("[not run: the person refused it]"), TextPart("Use make check.", source="typed"))
+    messages = [
+        Message("user", "Run the tests.", source="typed"),
+        Message("assistant", "", (ToolCall("c", "shell", "{}"),)),
+        Message("tool", refused, tool_call_id="c"),
+        Message("assistant", "I used make check."),
+    ]
+    history = History(Entry(seq, message) for seq, message in enumerate(messages, 1))
+    assert said_in(messages[2]) is not None, "it is kept all the same"
+    view = View((Summary("s", ((1, 4),), "Run the tests."),), 5)
+    assert KeptFacts(history, view).by_kind()["words"] == (1, 1)
+    assert history.turns == 1

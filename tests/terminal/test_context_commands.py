@@ -125,6 +125,20 @@ async def test_one_message_comes_back_by_its_number_and_the_summary_stands_for_t
         assert "Restored." in stage.take()
 
 
+async def test_what_is_kept_counts_a_message_that_was_expanded(tmp_path: Path) -> None:
+    with a_stage(tmp_path, [*replies(6), SUMMARY], window_tokens=40_000, context__target_ratio=0.1) as stage:
+        await compacted(stage)
+        before = int(re.search(r"messages, (\d+) of them whole", await stage.command("/context all"))[1])  # type: ignore[index]
+        await stage.command("/context expand 1")
+        shown = " ".join((await stage.command("/context all")).split())
+        assert f"Readable now: 6 of 6 of your messages, {before + 1} of them whole" in shown
+        assert f"kept at that time 6 of 6 of your messages, {before} of them whole" in shown
+        await stage.command("/context undo")
+        shown = await stage.command("/context all")
+        assert "Readable now" not in shown
+        assert "at that time" not in shown
+
+
 @pytest.mark.parametrize("command", ["pin", "show", "collapse"])
 async def test_a_message_of_a_session_without_any_is_not_one_of_1_to_0(tmp_path: Path, command: str) -> None:
     with a_stage(tmp_path, []) as stage, pytest.raises(UsageError) as refused:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
@@ -67,8 +68,11 @@ async def _show_panel(app: App, *, is_all: bool) -> None:
     records, has_bars = context.history(), app.reader.can_walk
     one = next((item.id for item in largest_collapsible(context)), "")
     stats = context.stats()
+    # A change by hand shows more or less than the compaction before it kept.
+    is_changed = next((record.is_by_hand for record in reversed(records) if not record.undone), False)
+    kept = await asyncio.to_thread(context.kept) if is_changed else None
     panel = context_panel(
-        stats, size.columns, size.lines, records=records, is_all=is_all, has_bars=has_bars, collapsible=one
+        stats, size.columns, size.lines, records=records, is_all=is_all, has_bars=has_bars, collapsible=one, kept=kept
     )
     app.output.show(panel)
 

@@ -5,7 +5,7 @@ It fills one screen: sections are added in order of importance while there are r
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
@@ -53,6 +53,7 @@ def context_panel(
     is_all: bool = False,
     has_bars: bool = True,
     collapsible: str = "",
+    kept: Mapping[str, tuple[int, int]] | None = None,
 ) -> RenderableType:
     """The panel for a window of `width` columns and `rows` rows. Its usage is the one in the toolbar and the notices.
 
@@ -60,15 +61,16 @@ def context_panel(
     is_all   show everything, however long it gets
     has_bars  as of `picture`; else the sections are below each other too
     collapsible  the number of a message to suggest; "": no suggestion
+    kept     what can be read now, where the view was changed since the last compaction
     """
     # Columns of text side by side cannot be read aloud.
     width = width if has_bars else min(width, TWO_COLUMNS_FROM - 1)
     done = in_effect(records)
     most = LISTED if is_all else SHOWN
-    lines, sections = list(_lines(stats, done, most)), list(_sections(stats, _section_width(width), most))
+    lines, sections = list(_lines(stats, done, most, kept)), list(_sections(stats, _section_width(width), most))
     tries = _suggestions(stats, collapsible, can_undo=any(not record.undone for record in records), is_all=is_all)
     if is_all:
-        sections += [*_by_role(stats, _section_width(width)), *_compactions(done)]
+        sections += [*_by_role(stats, _section_width(width)), *_compactions(done, kept)]
         return _spaced(
             *_head(stats, width, has_bars=has_bars), Group(*lines, *_next(stats)), *_columns(sections, width), tries
         )
@@ -109,12 +111,14 @@ def _head(stats: ContextStats, width: int, most: int = 0, *, has_bars: bool = Tr
     return _headline(stats), picture(stats, width, most, has_bars=has_bars)
 
 
-def _lines(stats: ContextStats, done: Sequence[CompactionRecord], most: int) -> Iterator[Text]:
+def _lines(
+    stats: ContextStats, done: Sequence[CompactionRecord], most: int, kept: Mapping[str, tuple[int, int]] | None
+) -> Iterator[Text]:
     """The facts that fit a sentence, most important first."""
     yield Text(_contents(stats))
     yield from _repeated(stats, most)
     if done:
-        yield Text(_savings(stats, done))
+        yield Text(_savings(stats, done, kept))
     if price := _price(stats):
         yield Text(price)
 
@@ -193,11 +197,13 @@ def _repeated(stats: ContextStats, most: int) -> Iterator[Text]:
         yield Text(f"{files} with repeated reads ({more:,} tokens of copies).", style="quiet")
 
 
-def _savings(stats: ContextStats, done: Sequence[CompactionRecord]) -> str:
-    """The tokens that compactions saved, and the facts that they kept."""
+def _savings(stats: ContextStats, done: Sequence[CompactionRecord], kept: Mapping[str, tuple[int, int]] | None) -> str:
+    """The tokens that compactions saved, and the facts that they kept, or what of them is readable now."""
     # Each counts all that was ever stated, so the newest says how much is left.
     newest = next((one for one in reversed(done) if one.total_facts), None)
     facts = f" and kept {_kept(newest)}" if newest else ""
+    if kept:
+        facts = f". Readable now: {one_line(kept_in_words(kept))}"
     saved = sum(one.tokens_before - one.tokens_after for one in done)
     summary = next((item.id for item in stats.heaviest if item.label.startswith("summary")), "")
     reads = f" Read the summary: /context show {one_line(summary, 20)}" if summary else ""
@@ -209,7 +215,8 @@ def _kept(record: CompactionRecord) -> str:
     return one_line(kept_in_words(record.kept, record.kept_facts, record.total_facts))
 
 
-def _compactions(done: Sequence[CompactionRecord]) -> Iterator[Group]:
+def _compactions(done: Sequence[CompactionRecord], now: Mapping[str, tuple[int, int]] | None) -> Iterator[Group]:
+    """`now`: as `kept` of `context_panel`; then what a compaction kept was true before."""
     if not done:
         return
     rows: list[RenderableType] = []
@@ -218,7 +225,7 @@ def _compactions(done: Sequence[CompactionRecord]) -> Iterator[Group]:
         change = f"{record.tokens_before:,} → {record.tokens_after:,}"
         rows.append(_indented(Text(f"{local_time(record.at)}  {change}  {one_line(record.trigger)}: {stages}"), 2))
         if record.total_facts:
-            rows.append(_indented(Text(f"kept {_kept(record)}", style="quiet"), 4))
+            rows.append(_indented(Text(f"kept {'at that time ' if now else ''}{_kept(record)}", style="quiet"), 4))
     yield _titled("Compactions", Group(*rows))
 
 
