@@ -20,9 +20,11 @@ from nca.errors import NcaError, SessionNotFound, StoreDamaged, StoreError, Usag
 from nca.humanize import byte_size, counted
 from nca.safe_files import is_missing
 from nca.terminal.render.sanitize import one_line
-from nca.terminal.render.sessions import title, written_lines
+from nca.terminal.render.sessions import namesakes_line, title, written_lines
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from nca.sessions import SessionInfo, Store
     from nca.sessions.transfer import SessionCopy
 
@@ -37,7 +39,9 @@ def rename_session(
     with open_session_store(read_only=False) as store, store.open_session(session_id) as session:
         session.rename(name)
         info = session.info
+        others = session.namesakes
     typer.echo(f"Renamed {info.id} to {one_line(info.name)!r}." if info.name else f"Removed the name of {info.id}.")
+    _say_namesakes(info, others)
 
 
 def pin_session(session_id: SessionId) -> None:
@@ -58,7 +62,9 @@ def fork_session(
     """Copy a session and print the copy's id."""
     with open_session_store(read_only=False) as store:
         info = store.fork(session_id, at=at, name=name)
+        others = _namesakes(store, info)
     print_new_session(info)
+    _say_namesakes(info, others)
 
 
 def delete_session(
@@ -109,6 +115,18 @@ def print_new_session(info: SessionInfo) -> None:
     """Print a new session's id to standard output for scripts, and how to resume it to standard error."""
     typer.echo(info.id)
     typer.echo(f"{counted(info.messages, 'message')}. Resume with: nca loop --resume {info.id}", err=True)
+
+
+def _namesakes(store: Store, info: SessionInfo) -> list[str]:
+    if not info.name:
+        return []
+    with store.open_session(info.id, read_only=True) as session:
+        return session.namesakes
+
+
+def _say_namesakes(info: SessionInfo, others: Sequence[str]) -> None:
+    if said := namesakes_line(info, others):
+        typer.echo(said, err=True)
 
 
 def _set_pinned(session_id: str, *, is_pinned: bool) -> None:
@@ -257,6 +275,7 @@ def import_session(
             info = store.add(found.copy)
             print_notes(found.notes)
             print_new_session(info)
+            _say_namesakes(info, _namesakes(store, info))
 
 
 _PLACE = "Default: your store. Else a URL of PostgreSQL, or a file."

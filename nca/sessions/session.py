@@ -163,6 +163,14 @@ class Session(SessionAccess):
         """Set the name to any text, as one line; an empty text removes the name."""
         self._update("name", as_name(name))
 
+    @property
+    def namesakes(self) -> list[str]:
+        """The ids of other sessions that have the same name, the last used first."""
+        if not self.info.name:
+            return []
+        sql = "SELECT id FROM sessions WHERE name = ? AND id <> ? ORDER BY touched DESC"
+        return [found for (found,) in self.database.rows(sql, (self.info.name, self.info.id))]
+
     def set_model(self, model: str) -> None:
         """Note which model answers from now on. A reader changes nothing."""
         if not self.is_read_only and self.info.model != (name := clean_text(model)):
@@ -227,7 +235,9 @@ def find_session(database: SessionDatabase, named: str, archive_of: Callable[[st
         raise SessionNotFound(f"There is no session {wanted!r}", advice="`nca sessions list` shows them.")
     if rows[0][0] != wanted and len(rows) > 1:
         some = ", ".join(row[0] for row in rows[:_LISTED_MATCHES]) + (" …" if len(rows) > _LISTED_MATCHES else "")
-        raise SessionNotFound(f"{wanted!r} could be any of {some}", advice="Give more of the id.")
+        by_id = any(found.startswith(wanted) for found, _ in rows)
+        advice = "Give more of the id." if by_id else "Several sessions have this name: give one of these ids."
+        raise SessionNotFound(f"{wanted!r} could be any of {some}", advice=advice)
     return rows[0][0], rows[0][1]
 
 

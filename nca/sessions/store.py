@@ -305,7 +305,7 @@ class Store:
     def fork(self, id_or_prefix: str, *, at: int | None = None, name: str = "") -> SessionInfo:
         """Copy a session, whole or up to message `at` (see `transfer.cut`), as an independent session.
 
-        Usage and cost stay with the original. Raises SessionNotFound, StoreError.
+        Usage and cost stay with the original. Raises SessionNotFound, UsageError, StoreError.
         """
         self._refuse_reader()
         session_id, number = self._find(id_or_prefix)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import errno
+import os
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import apsw
 
-from nca.errors import StoreDamaged, StoreError
+from nca.config.paths import data_dir
+from nca.errors import ConfigError, StoreDamaged, StoreError
 
 _WRITABLE = "Set NCA_HOME to a directory that can be written."
+_WRITABLE_ELSEWHERE = "Name a file in a directory that can be written."
+"""For a path that was given, and does not follow from NCA_HOME."""
 _NOTHING_LOST = "Nothing that was stored before is lost."
 _MOST_CHARS = 120
 LEAST_FREE_BYTES = 65_536
@@ -22,17 +26,18 @@ _DAMAGE = ("invalid fts5 file format", "malformed JSON")
 
 
 @contextmanager
-def explained(path: Path | None, verb: str = "write", *, advice: str = _WRITABLE) -> Iterator[None]:
+def explained(path: Path | None, verb: str = "write", *, advice: str | None = None) -> Iterator[None]:
     """Translate errors of SQLite and the file system into StoreError and its subclasses.
 
-    `path`: None for a store in memory. `verb`: what failed with the file. `advice`: for a file that cannot be opened.
+    `path`: None for a store in memory. `verb`: what failed with the file. `advice`: for a file that cannot be opened;
+    None: it names what decided where the file is.
     """
     try:
         yield
     except apsw.Error as error:
-        raise _of_sqlite(error, path, advice) from error
+        raise _of_sqlite(error, path, _writable(path) if advice is None else advice) from error
     except OSError as error:
-        raise _of_system(path, error, verb, advice) from error
+        raise _of_system(path, error, verb, _writable(path) if advice is None else advice) from error
     except UnicodeDecodeError as error:
         raise damaged(path, "a text in it is not UTF-8") from error
 
@@ -62,6 +67,13 @@ def gone(path: Path | None) -> StoreError:
     )
 
 
+def _writable(path: Path | None) -> str:
+    """What to do where the path cannot be used: NCA_HOME helps only for what is kept there."""
+    with suppress(ConfigError):
+        return _WRITABLE if path is None or path.is_relative_to(data_dir(os.environ)) else _WRITABLE_ELSEWHERE
+    return _WRITABLE
+
+
 def _of_system(path: Path | None, error: OSError, verb: str, advice: str) -> StoreError:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return _disk_full(path)
@@ -88,8 +100,13 @@ def _of_sqlite(error: apsw.Error, path: Path | None, advice: str) -> StoreError:
             return _disk_full(path)
         case apsw.IOError():
             return StoreError(f"Cannot read or write {_named(path)}: {error}", advice=_NOTHING_LOST)
-        case _:
+        case apsw.ConnectionClosedError():
+            return StoreError(f"{_named(path)} has been closed", advice=f"Open it again. {_NOTHING_LOST}")
+        case apsw.ConstraintError():
             return StoreError(f"{_named(path)} refused the change: {_line(str(error))}", advice=_NOTHING_LOST)
+        case _:
+            # It may have been asked for something, and not to change.
+            return StoreError(f"{_named(path)} did not do as asked: {_line(str(error))}", advice=_NOTHING_LOST)
 
 
 def _is_full(path: Path | None) -> bool:

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from nca.context.view import Marker, Range, Stub, Summary, Verbatim, View, check_partition, is_in
-from nca.errors import StoreDamaged, StoreError
+from nca.errors import StoreDamaged, StoreError, UsageError
 from nca.messages import Entry, clean_text
 from nca.sessions import log, usage, view_rows
 from nca.sessions.encoding import encode
@@ -126,10 +126,15 @@ def cut(copy: SessionCopy, at: int) -> SessionCopy:
     """The session up to message `at` and the results of its calls.
 
     It has the views that there were then: the one in force is the newest of the original's that was made before a later
-    message came. Undo and redo use the remaining views. Raises StoreError if there is no such message.
+    message came. Undo and redo use the remaining views. Raises UsageError if there is no such message.
     """
-    if not 1 <= at <= len(copy.entries):
-        raise StoreError(f"There is no message {at}; the session has {len(copy.entries)}")
+    last = len(copy.entries)
+    if not 1 <= at <= last:
+        valid = f"1 to {last:,}" if last > 1 else "1" if last else "none, it is empty"
+        raise UsageError(
+            f"There is no message {at} in session {copy.info.id}; valid: {valid}.",
+            advice=f"`nca sessions show {copy.info.id}` numbers them.",
+        )
     while at < len(copy.entries) and copy.entries[at].message.role == "tool":
         at += 1
     left = {view.number: view for view in copy.views if max(view.tail, view.since) <= at + 1}

@@ -265,3 +265,41 @@ def test_usage_says_what_takes_how_much_and_vacuum_gives_room_back(home: Path) -
     assert "unused" not in {part["name"] for part in after["parts"]}
     with store_in(home), pytest.raises(StoreError, match="Another nca has"):
         run(home, "vacuum")
+
+
+@pytest.mark.parametrize("at", ["0", "-1", "3", "99"])
+def test_a_fork_from_a_message_that_there_is_not_says_which_there_are(tmp_path: Path, at: str) -> None:
+    with store_in(tmp_path / "nca") as store, store.create(directory="", model="") as session:
+        session.log.append([*said("one"), *said("two")])
+        known = session.info.id
+    done = forked("sessions", "fork", known, "--at", at, home=tmp_path)
+    line = (
+        f"nca: There is no message {at} in session {known}; valid: 1 to 2. `nca sessions show {known}` numbers them.\n"
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", line)
+
+
+def test_a_name_that_another_session_has_is_said_with_the_ids(home: Path) -> None:
+    with store_in(home) as store:
+        first, second = (store.create(directory="", model="") for _ in range(2))
+        one, two = first.info.id, second.info.id
+        for session in (first, second):
+            session.log.append(said("hello"))
+            session.close()
+    assert "too" not in run(home, "rename", one, "weekly").output
+    said_of_it = "has this name too, so the name alone reaches neither: {} reaches this one, {} the other."
+    assert said_of_it.format(two, one) in run(home, "rename", two, "weekly").stderr
+    assert "too" not in run(home, "rename", two, "monthly").output
+    forked_too = run(home, "fork", two, "--name", "weekly")
+    (three,) = forked_too.stdout.split()
+    assert said_of_it.format(three, one) in forked_too.stderr
+    file = home / "a.json"
+    file.write_text('[{"role": "user", "content": "hi"}]')
+    imported = run(home, "import", str(file), "--name", "weekly")
+    (four,) = imported.stdout.split()
+    assert (
+        f"2 other sessions have this name, so the name alone reaches none: {four} reaches this one" in imported.stderr
+    )
+    with store_in(home) as store, pytest.raises(SessionNotFound) as caught:
+        store.find("weekly")
+    assert caught.value.advice == "Several sessions have this name: give one of these ids."

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from nca.context.view import Stub, Verbatim, View
-from nca.errors import SessionNotFound, StoreError
+from nca.errors import SessionNotFound, StoreError, UsageError
 from nca.messages import Message, Usage
 from nca.sessions import Session, Store
 from nca.sessions.log import insert
@@ -115,7 +115,7 @@ def test_views_are_tied_to_the_nearest_that_is_left(store: Store, session: Sessi
 
 @pytest.mark.parametrize("at", [0, -1, 11])
 def test_there_is_no_such_message(store: Store, talk: Session, at: int) -> None:
-    with pytest.raises(StoreError, match=f"no message {at}; the session has 10"):
+    with pytest.raises(UsageError, match=rf"no message {at} in session \w+; valid: 1 to 10\."):
         store.fork(talk.info.id, at=at)
     assert len(store.list()) == 1
 

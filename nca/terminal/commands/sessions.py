@@ -15,7 +15,7 @@ from nca.errors import UsageError
 from nca.humanize import counted, local_time
 from nca.terminal.commands.command import App, Command, Suggestion, beginning_with, takes_no
 from nca.terminal.render.sanitize import one_line
-from nca.terminal.render.sessions import place, session_table, short_id, title, written_lines
+from nca.terminal.render.sessions import namesakes_line, place, session_table, short_id, title, written_lines
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -210,7 +210,9 @@ class RenameCommand(Command):
         if not argument:
             raise UsageError("/rename needs a name, as in /rename the parser bug.")
         app.conversation.session.rename(argument)
-        app.output.notice(f"This session is now “{one_line(app.conversation.session.info.name)}”.")
+        session = app.conversation.session
+        named = f"This session is now “{one_line(session.info.name)}”."
+        app.output.notice(f"{named} {namesakes_line(session.info, session.namesakes)}".rstrip())
 
 
 _FLAGS = {

@@ -5,7 +5,7 @@ Titles and names are untrusted text and are made safe here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from nca.terminal.render.output import Output
     from nca.transcripts.outgoing.conversation import Written
 
+_NAMESAKES = 3
 TITLE_CHARS = 200
 _ID_CHARS = 12
 _PLACE_CHARS = 30
@@ -36,6 +37,18 @@ def short_id(session_id: str) -> str:
 def title(info: SessionInfo, limit: int = TITLE_CHARS) -> str:
     """The session's name, or else its first message."""
     return one_line(info.name or info.title, limit) or "(empty)"
+
+
+def namesakes_line(info: SessionInfo, others: Sequence[str]) -> str:
+    """What to say of a name that these other sessions have too; "" if none has."""
+    if not others:
+        return ""
+    if len(others) == 1:
+        has, reached = f"Session {others[0]} has this name too, so the name alone reaches neither", "the other"
+    else:
+        has, reached = f"{len(others)} other sessions have this name, so the name alone reaches none", "the others"
+    some = ", ".join(others[:_NAMESAKES]) + (" …" if len(others) > _NAMESAKES else "")
+    return f"{has}: {info.id} reaches this one, {some} {reached}."
 
 
 def place(path: str, directory: Path | None = None) -> str:
