@@ -16,6 +16,7 @@ from nca.context.draft import Draft
 from nca.context.file_reads import file_use, file_uses
 from nca.context.importance import importances
 from nca.context.parts import TALK, item_parts, parts_of, run_parts, split, view_parts
+from nca.context.record.called import asked
 from nca.context.stages.deduplicate import superseded
 from nca.context.tokenizers import tools_text, tools_tokens
 from nca.context.tokens import call_tokens, part_tokens, text_tokens
@@ -28,6 +29,8 @@ from nca.wire import content_text
 HEAVIEST = 20
 _LABEL_CHARS = 120
 EXCERPT_CHARS = 400
+_ASKED_CHARS = 60
+"""Of a command: several calls share a line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,14 +259,19 @@ def _path(call: ToolCall) -> str:
     return use.path if use is not None else ""
 
 
+def _about(call: ToolCall) -> str:
+    """The file of a call; of another call what it asked for, such as its command."""
+    return _path(call) or one_line(asked(call, _ASKED_CHARS).removeprefix(call.name).strip(), _ASKED_CHARS)
+
+
 def _label(item: _Shown, call: ToolCall | None) -> str:
     message = item.message
     short = " (shortened)" if item.item is not None else ""
     if message.role == "tool":
-        about = f" {path}" if call is not None and (path := _path(call)) else ""
+        about = f" {what}" if call is not None and (what := _about(call)) else ""
         return f"result of {message.name or (call.name if call else 'a tool')}{about}{short}"
     who = message.role if message.role != "user" else "nca" if message.is_synthetic else "you"
     if not message.text.strip() and message.tool_calls:
-        return f"{who}: → {', '.join(f'{call.name} {_path(call)}'.rstrip() for call in message.tool_calls)}{short}"
+        return f"{who}: → {', '.join(f'{call.name} {_about(call)}'.rstrip() for call in message.tool_calls)}{short}"
     said = one_line(said_and_attached(message)[: 4 * _LABEL_CHARS], _LABEL_CHARS)
     return f"{who}: {said}{short}" if said else f"{who}{short}"

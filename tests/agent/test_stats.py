@@ -44,6 +44,17 @@ async def test_the_heaviest_items_say_how_much_they_matter_and_why(tmp_path: Pat
     }
 
 
+async def test_a_command_is_named_where_a_read_has_its_file(tmp_path: Path) -> None:
+    command = "make test && " + "echo done " * 20
+    call = ToolCall("a", "shell", msgspec.json.encode({"command": command, "timeout": 5}).decode())
+    conversation = Room(tmp_path).open([Message("assistant", None, (call,)), "Done."], facts=ROOMY)
+    await conversation.send("Test it.")
+    labels = {item.id: item.label for item in conversation.context.items()}
+    assert labels["2"].startswith("assistant: → shell make test && echo done")
+    assert labels["3"].startswith("result of shell make test && echo done")
+    assert len(labels["3"]) < 100
+
+
 async def test_without_details_everything_else_is_the_same(tmp_path: Path) -> None:
     conversation = Room(tmp_path).open(["Hello."])
     await conversation.send("Hi.")

@@ -105,7 +105,10 @@ def test_list_shows_the_last_used_first(home: Path) -> None:
                 session.log.append(said("fix the bug in\nparse.py", "done"))
                 ids.append(session.info.id)
         store.create(directory="/work", model="m").close()
-    empty, named, titled = run(home, "list").output.splitlines()
+        with store.create(directory="/work", model="m") as session:
+            session.log.append([Message("assistant", "Hello.")])
+    without, empty, named, titled = run(home, "list").output.splitlines()
+    assert "(no title)" in without
     assert "(empty)" in empty
     assert named.startswith(ids[1])
     assert "named" in named
@@ -113,7 +116,7 @@ def test_list_shows_the_last_used_first(home: Path) -> None:
     assert titled.startswith(ids[0])
     assert "fix the bug in parse.py" in titled
     rows = json.loads(run(home, "list", "--json").output)
-    assert [row["id"] for row in rows[1:]] == ids[::-1]
+    assert [row["id"] for row in rows[2:]] == ids[::-1]
     assert rows[1] | {"created_at": 0, "updated_at": 0} == {
         "id": ids[1],
         "name": "named",

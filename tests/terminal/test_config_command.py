@@ -254,6 +254,12 @@ def test_values_are_completed_with_what_can_be_done(tmp_path: Path) -> None:
         assert "context.compact_threshold" in words("compact")
 
 
+async def test_one_is_not_a_plural(tmp_path: Path) -> None:
+    with a_stage(tmp_path) as stage:
+        assert "model.max_reserve_tokens = 1 token, " in await stage.command("/config model.max_reserve_tokens 1")
+        assert "2 tokens, " in await stage.command("/config model.max_reserve_tokens 2")
+
+
 async def test_quotes_around_a_value_are_taken_off_as_a_shell_does(tmp_path: Path) -> None:
     with a_stage(tmp_path) as stage:
 

@@ -344,7 +344,8 @@ def value_text(name: str, value: Any) -> str:
     key = KEYS[name]
     if not isinstance(value, bool) and value in (0, "", ()) and (meaning := _MEANING.search(key.about)):
         return f"{shown(value)} ({meaning[1]})"
-    return f"{shown(value)} {key.unit}".rstrip()
+    unit = key.unit.removesuffix("s") if value == 1 else key.unit
+    return f"{shown(value)} {unit}".rstrip()
 
 
 def is_changed(loaded: LoadedSettings, name: str) -> bool:

@@ -66,14 +66,16 @@ class Notices:
     """Events that are a line of their own, as text and style.
 
     Short are retries for a reason that was just said, and warnings of what goes well: once nca has made room by itself,
-    the context fills and is compacted again and again.
+    the context fills and is compacted again and again. Of another session nothing was said yet.
     """
 
     def __init__(self) -> None:
-        self._reason = ""
+        self._reason = self._session = ""
         self._has_compacted = False
 
     def note(self, event: events.Event) -> None:
+        if isinstance(event, events.TurnStarted) and event.session_id != self._session:
+            self._session, self._has_compacted = event.session_id, False
         if not isinstance(event, events.ContextCompaction):
             return
         if event.phase == "completed" and event.trigger in ("threshold", "idle"):

@@ -35,8 +35,8 @@ def short_id(session_id: str) -> str:
 
 
 def title(info: SessionInfo, limit: int = TITLE_CHARS) -> str:
-    """The session's name, or else its first message."""
-    return one_line(info.name or info.title, limit) or "(empty)"
+    """The session's name, or else its first message. One whose messages were all taken back has neither."""
+    return one_line(info.name or info.title, limit) or ("(no title)" if info.messages else "(empty)")
 
 
 def namesakes_line(info: SessionInfo, others: Sequence[str]) -> str:

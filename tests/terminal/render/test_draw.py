@@ -31,6 +31,7 @@ from nca.events import (
     ToolProgress,
     ToolStarted,
     TurnFinished,
+    TurnStarted,
 )
 from nca.terminal.render.draw import DIFF_LINES, FRAME_SECONDS, Draw
 from nca.terminal.render.event_lines import Notices
@@ -296,6 +297,16 @@ def test_a_warning_of_what_goes_well_is_short_until_it_fails_or_nca_makes_no_roo
         *("Context: 83% used", off.message, warning.message),
     ]
     assert seen.style("Context: 83% used".ljust(30)) == ("default", True)
+
+
+def test_the_first_warning_of_each_session_says_all() -> None:
+    seen = Seen()
+    warning = ContextWarning("warning", 1.0, 200, 200, "Context: 100% used (200 / 200 tokens). Follows.", compacts=True)
+    one, other = TurnStarted("1a", 1), TurnStarted("2b", 1)
+    lines = seen.lines(one, COMPACTED, warning, one, warning, other, warning, other, COMPACTED, warning)
+    short = "Context: 100% used"
+    said = [line for line in lines if line.startswith("Context")]
+    assert said == [short, short, warning.message, short]
 
 
 def test_a_compaction_is_one_calm_line() -> None:
