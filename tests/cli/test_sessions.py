@@ -117,7 +117,7 @@ def test_list_shows_the_last_used_first(home: Path) -> None:
     assert "fix the bug in parse.py" in titled
     rows = json.loads(run(home, "list", "--json").output)
     assert [row["id"] for row in rows[2:]] == ids[::-1]
-    assert rows[1] | {"created_at": 0, "updated_at": 0} == {
+    assert rows[2] | {"created_at": 0, "updated_at": 0} == {
         "id": ids[1],
         "name": "named",
         "directory": "/work",
