@@ -18,15 +18,25 @@ TEST_WEIGHTS = "NCA_TEST_WEIGHTS"
 @pytest.fixture
 def smollm_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """NCA_HOME with SmolLM2's weights in it; skips where they or their runtime are not here."""
-    return _home_with(SMOLLM, tmp_path, monkeypatch)
+    home = _home_with(SMOLLM, tmp_path)
+    monkeypatch.setenv("NCA_HOME", str(home))
+    return home
+
+
+@pytest.fixture(scope="module")
+def lasting_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same for all tests of a module, which name it."""
+    return _home_with(SMOLLM, tmp_path_factory.mktemp("embedded"))
 
 
 @pytest.fixture
 def qwen_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    return _home_with(QWEN, tmp_path, monkeypatch)
+    home = _home_with(QWEN, tmp_path)
+    monkeypatch.setenv("NCA_HOME", str(home))
+    return home
 
 
-def _home_with(model: KnownModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def _home_with(model: KnownModel, tmp_path: Path) -> Path:
     if util.find_spec("xllamacpp") is None:
         pytest.skip("the embedded model's runtime is not installed (pip install 'nca[local]')")
     places = [Path(os.environ[TEST_WEIGHTS])] if os.environ.get(TEST_WEIGHTS) else []
@@ -37,5 +47,4 @@ def _home_with(model: KnownModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     home = tmp_path / "home"
     (home / "data" / "models").mkdir(parents=True)
     (home / "data" / "models" / model.filename).symlink_to(found.resolve())
-    monkeypatch.setenv("NCA_HOME", str(home))
     return home

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
+import pytest_asyncio
 
 from nca.errors import ModelUnavailable, ProviderError, UsageError
 from nca.events import RetryScheduled
@@ -47,6 +48,15 @@ def retries() -> list[RetryScheduled]:
 @pytest.fixture
 async def model(smollm_home: Path, retries: list[RetryScheduled]) -> AsyncIterator[EmbeddedModel]:
     opened = await open_embedded(SMOLLM.name, WINDOW, on_retry=retries.append)
+    assert isinstance(opened, EmbeddedModel)
+    yield opened
+    await opened.close()
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def running(lasting_home: Path) -> AsyncIterator[EmbeddedModel]:
+    """One whose child answers the questions of several tests."""
+    opened = await open_embedded(SMOLLM.name, WINDOW, env={**os.environ, "NCA_HOME": str(lasting_home)})
     assert isinstance(opened, EmbeddedModel)
     yield opened
     await opened.close()
@@ -119,19 +129,21 @@ async def test_it_answers_streams_and_counts(model: EmbeddedModel) -> None:
 
 
 @pytest.mark.embedded
-async def test_an_answer_is_capped_and_says_so(model: EmbeddedModel) -> None:
-    reply = await model.ask(asking("Write a long story about a lighthouse.", most=8), ignore)
+@pytest.mark.asyncio(loop_scope="module")
+async def test_an_answer_is_capped_and_says_so(running: EmbeddedModel) -> None:
+    reply = await running.ask(asking("Write a long story about a lighthouse.", most=8), ignore)
     assert (reply.usage.completion_tokens if reply.usage else 0, reply.finish_reason) == (8, "length")
-    unbounded = await model.ask(ModelRequest(messages=[{"role": "user", "content": "Write a long story."}]), ignore)
+    unbounded = await running.ask(ModelRequest(messages=[{"role": "user", "content": "Write a long story."}]), ignore)
     assert unbounded.usage is not None
     assert 0 < unbounded.usage.completion_tokens <= WINDOW // 4
 
 
 @pytest.mark.embedded
-async def test_an_unchanged_prefix_is_not_read_again(model: EmbeddedModel) -> None:
+@pytest.mark.asyncio(loop_scope="module")
+async def test_an_unchanged_prefix_is_not_read_again(running: EmbeddedModel) -> None:
     start = [{"role": "system", "content": "You are brief. " * 20}]
-    await model.warm(ModelRequest(messages=start))
-    reply = await model.ask(
+    await running.warm(ModelRequest(messages=start))
+    reply = await running.ask(
         ModelRequest(messages=[*start, {"role": "user", "content": "Hello"}], max_output_tokens=4), ignore
     )
     assert reply.usage is not None
@@ -161,9 +173,10 @@ async def test_who_waits_for_the_prefix_sees_how_far_it_is_read(smollm_home: Pat
 
 
 @pytest.mark.embedded
-async def test_what_does_not_fit_is_an_overflow_with_its_numbers(model: EmbeddedModel) -> None:
+@pytest.mark.asyncio(loop_scope="module")
+async def test_what_does_not_fit_is_an_overflow_with_its_numbers(running: EmbeddedModel) -> None:
     with pytest.raises(ProviderError) as caught:
-        await model.ask(asking("word " * 2 * WINDOW), ignore)
+        await running.ask(asking("word " * 2 * WINDOW), ignore)
     failure = caught.value.failure
     assert (failure.action, failure.limit_tokens) == ("compact", WINDOW)
     assert failure.asked_tokens is not None
@@ -171,7 +184,8 @@ async def test_what_does_not_fit_is_an_overflow_with_its_numbers(model: Embedded
 
 
 @pytest.mark.embedded
-async def test_tools_of_an_earlier_model_do_not_disturb_it(model: EmbeddedModel) -> None:
+@pytest.mark.asyncio(loop_scope="module")
+async def test_tools_of_an_earlier_model_do_not_disturb_it(running: EmbeddedModel) -> None:
     call = {"id": "c1", "type": "function", "function": {"name": "read_file", "arguments": "{}"}}
     messages: list[dict[str, Any]] = [
         {"role": "user", "content": "Read it."},
@@ -180,7 +194,7 @@ async def test_tools_of_an_earlier_model_do_not_disturb_it(model: EmbeddedModel)
         {"role": "user", "content": "Thanks."},
     ]
     tool = {"type": "function", "function": {"name": "read_file", "parameters": {"type": "object", "properties": {}}}}
-    reply = await model.ask(ModelRequest(messages=messages, tools=[tool], max_output_tokens=8), ignore)
+    reply = await running.ask(ModelRequest(messages=messages, tools=[tool], max_output_tokens=8), ignore)
     assert reply.message.text
     assert reply.message.tool_calls == ()
 
@@ -206,29 +220,31 @@ async def test_a_crash_in_an_answer_is_said_and_the_next_works(model: EmbeddedMo
 
 
 @pytest.mark.embedded
-async def test_cancelling_ends_the_answer_and_keeps_the_child(model: EmbeddedModel) -> None:
+@pytest.mark.asyncio(loop_scope="module")
+async def test_cancelling_ends_the_answer_and_keeps_the_child(running: EmbeddedModel) -> None:
     begun = asyncio.Event()
-    task = asyncio.create_task(model.ask(asking("Write a long story.", most=128), lambda _: begun.set()))
+    task = asyncio.create_task(running.ask(asking("Write a long story.", most=128), lambda _: begun.set()))
     await begun.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    pid = model.server.pid
-    assert (await model.ask(asking("Hello", most=4), ignore)).message.text
-    assert model.server.pid == pid
+    pid = running.server.pid
+    assert (await running.ask(asking("Hello", most=4), ignore)).message.text
+    assert running.server.pid == pid
 
 
 @pytest.mark.embedded
-async def test_only_who_has_the_key_is_let_in(model: EmbeddedModel) -> None:
-    await model.warm()
-    assert model.address
+@pytest.mark.asyncio(loop_scope="module")
+async def test_only_who_has_the_key_is_let_in(running: EmbeddedModel) -> None:
+    await running.warm()
+    assert running.address
     body = {"model": SMOLLM.name, "messages": [{"role": "user", "content": "Hello"}]}
     async with httpx.AsyncClient(trust_env=False) as client:
-        answer = await client.post(f"{model.address.api_base}/chat/completions", json=body)
+        answer = await client.post(f"{running.address.api_base}/chat/completions", json=body)
     assert answer.status_code == 401
-    arguments = Path(f"/proc/{model.server.pid}/cmdline")
+    arguments = Path(f"/proc/{running.server.pid}/cmdline")
     if arguments.exists():
-        assert model.address.api_key.encode() not in arguments.read_bytes()
+        assert running.address.api_key.encode() not in arguments.read_bytes()
 
 
 @pytest.mark.embedded
