@@ -66,7 +66,7 @@ def test_what_cannot_be_seen_is_written_out(text: str, shown: str) -> None:
 
 
 @given(strange, strange)
-@settings(max_examples=2_000)
+@settings(max_examples=1_000)
 def test_different_texts_look_different_to_a_font_that_merges_marks_too(one: str, other: str) -> None:
     shown = unambiguous(one), unambiguous(other)
     assert shown[0].replace("\n", "").isprintable()

@@ -79,7 +79,7 @@ def _without_outer_files(top: Path, directory: Path) -> None:
                     (outer / name).unlink()
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(TREE, st.sampled_from(["in", "in/a", "in/a/b"]), st.booleans(), st.booleans())
 @example({("in/", "AGENTS.md"): ["../secret.md"]}, "in", True, False)
 @example({("in/", "a/AGENTS.md"): ["../../secret.md"]}, "in/a", False, True)

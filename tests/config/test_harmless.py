@@ -58,7 +58,7 @@ def untrusted(file: Path, text: str) -> dict[str, Any]:
     return {key: effective.value(key) for key in KEYS}
 
 
-@hypothesis_settings(max_examples=400, deadline=None)
+@hypothesis_settings(max_examples=200, deadline=None)
 @given(data=st.data(), in_pattern=st.booleans())
 def test_only_the_keys_of_the_table_take_effect(file: Path, data: st.DataObject, in_pattern: bool) -> None:
     names = [*KEYS, *(name for foreign in FOREIGN_NAMES for name in foreign.names)]

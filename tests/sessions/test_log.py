@@ -54,7 +54,7 @@ def test_a_call_of_an_older_nca_is_read_and_a_call_with_nothing_beside_it_is_wri
     assert reopened(path, session)[0].message.tool_calls == (ToolCall("1", "f", "{}"),)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=75, deadline=None)
 @given(text=st.text(st.characters(codec=None), max_size=200))
 def test_any_text_is_kept(text: str) -> None:
     with Store.open(None) as store, store.create(directory=text, model=text, name=text) as session:

@@ -83,7 +83,7 @@ contents = st.lists(
 
 
 @given(contents, st.integers(40, 80))
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=250, deadline=None)
 def test_the_bytes_of_a_new_file_can_be_read_out_of_the_panel(content: str, width: int) -> None:
     shown = rows(asked(diff=unified(None, content, "a")), width)
     assert content_of(shown) == content
@@ -91,7 +91,7 @@ def test_the_bytes_of_a_new_file_can_be_read_out_of_the_panel(content: str, widt
 
 
 @given(contents, st.integers(40, 80))
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=120, deadline=None)
 def test_a_command_can_be_read_out_of_the_panel(command: str, width: int) -> None:
     shown = rows(asked(command=unambiguous(command), directory="/work"), width)
     assert "\n".join(read_back(shown[1:-1])) == command or not command
@@ -99,7 +99,7 @@ def test_a_command_can_be_read_out_of_the_panel(command: str, width: int) -> Non
 
 
 @given(st.text(), contents, contents)
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=120, deadline=None)
 def test_two_changes_of_one_file_never_look_the_same(before: str, one: str, other: str) -> None:
     before = before.encode("utf-8", "replace").decode()
     panels = [rows(asked(path="/w/a", diff=unified(before, after, "a"))) for after in (before + one, before + other)]

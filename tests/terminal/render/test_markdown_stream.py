@@ -95,7 +95,7 @@ def cut(text: str, places: list[int]) -> list[str]:
 
 
 @given(st.lists(pieces, max_size=40), st.lists(st.integers(0, 10_000), max_size=12))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_chunks_make_no_difference(parts: list[str], places: list[int]) -> None:
     text = "".join(parts)
     assert drawn(cut(text, places)) == drawn([text])
@@ -125,7 +125,7 @@ def test_a_document_is_drawn_as_a_person_expects() -> None:
 
 # What Markdown itself hides is left out: the word behind a fence, and cells beyond a table's head.
 @given(st.lists(pieces.filter(lambda piece: piece != "```" and "|" not in piece), max_size=60))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_no_word_is_lost(parts: list[str]) -> None:
     text = "".join(parts)
     assert drawn([text], width=2_000).count("word") == text.count("word")

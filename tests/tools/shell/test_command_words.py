@@ -58,7 +58,7 @@ def test_words_and_quotes(command: str, words: tuple[str, ...]) -> None:
 
 
 @given(st.text(st.sampled_from("ab '\"\\$`~=:{}*?#!;&|<>()\n\t-_./@%+,^é"), max_size=24))
-@hypothesis_settings(max_examples=3_000, deadline=None)
+@hypothesis_settings(max_examples=1_500, deadline=None)
 def test_what_is_taken_is_what_posix_splits(command: str) -> None:
     words = plain_words(command)
     if words is not None:
