@@ -51,6 +51,7 @@ format: $(INSTALLED)
 
 fuzz: $(INSTALLED)
 	NCA_FUZZ_EXAMPLES=100000 $(BIN)/pytest --workers 2 tests/context -k "invariants or machine or grid" --timeout 0
+	NCA_FUZZ_EXAMPLES=2000 $(BIN)/pytest --workers 2 -m hypothesis --timeout 0
 
 # Plants small faults in a copy and counts those that the tests catch. MUTANTS="--planted 60 --seed 1 --only context".
 mutants: $(INSTALLED)

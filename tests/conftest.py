@@ -16,8 +16,9 @@ from tests.postgres import MISSING, Cluster, programs
 pytest_plugins = ("tests.testing.workers",)
 
 # No test asserts timing: how long an example takes depends on what else the machine does. A test run tries the same
-# examples each time, so that none is red by chance; `make fuzz` tries others.
-settings.register_profile("nca", deadline=None, derandomize=not os.environ.get("NCA_FUZZ_EXAMPLES"))
+# few examples each time, so that none is red by chance; `make fuzz` tries others, and many more.
+IS_SEARCH = bool(os.environ.get("NCA_FUZZ_EXAMPLES"))
+settings.register_profile("nca", deadline=None, derandomize=not IS_SEARCH, max_examples=2_000 if IS_SEARCH else 40)
 settings.load_profile("nca")
 
 # Whoever runs the tests in the background (nohup, a script's `&`) has these ignored, and programs inherit that.

@@ -23,7 +23,7 @@ from nca.context.summary import SummaryFailure, SummaryReply, SummaryRequest
 from nca.messages import Message, ToolCall
 from tests.context.logs import history_of
 
-some = settings(max_examples=50, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+some = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 """For properties of whole logs, which are costly to draw; `test_invariants` tries many more."""
 
 PROSE = (

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import nca
@@ -55,7 +55,6 @@ def talk(turns: int, said: Sequence[str], told: str) -> list[Row]:
     model=st.sampled_from(MODELS),
     shape=st.sampled_from(list(SHAPES)),
 )
-@settings(max_examples=50)
 def test_a_compaction_gives_the_number_of_a_check_and_it_fits(
     turns: int, said: list[str], told: str, window: int, model: str, shape: str
 ) -> None:
