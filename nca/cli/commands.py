@@ -55,6 +55,7 @@ def completion(shell: Annotated[Shell, typer.Argument(help="Whose script to prin
     """Print the completion script for a shell.
 
     bash: eval "$(nca completion bash)" in ~/.bashrc. zsh: eval "$(nca completion zsh)" in ~/.zshrc, after compinit.
+
     fish: nca completion fish > ~/.config/fish/completions/nca.fish.
     """
     from typer.completion import get_completion_script  # type: ignore[attr-defined]  # where Typer itself takes it from
@@ -107,6 +108,8 @@ def _name_values(command: Any) -> None:
     """Give options a word for their value, and nothing the name of a Python type; draw its help as below."""
     below = getattr(command, "commands", {})
     command.format_help = partial(_help, command, command.format_help)
+    # Rich breaks a line where the source does, in all paragraphs but the first.
+    command.help = command.help and "\n\n".join(" ".join(part.split()) for part in command.help.split("\n\n"))
     for one in below.values():
         _name_values(one)
     asked = typer.Context(command, help_option_names=list(cli.HELP_FLAGS))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import subprocess
 import sys
@@ -270,6 +271,22 @@ def test_in_a_narrow_terminal_the_help_cuts_no_name_of_a_flag(tmp_path: Path) ->
         wide, narrow = (forked(command, "--help", home=tmp_path, COLUMNS=width).stdout for width in ("120", "50"))
         assert set(re.findall(r"--[\w-]+", wide)) <= set(re.findall(r"--[\w-]+", narrow))
     assert "…" not in forked("--help", home=tmp_path, COLUMNS="50").stdout
+
+
+@pytest.mark.parametrize(
+    ("command", "sentence"),
+    [
+        (("sessions", "export"), "unless FILE is named, and print the command that resumes it."),
+        (("compact",), "with a system prompt beside them they come back as one JSON object."),
+    ],
+)
+def test_a_description_is_broken_where_the_window_ends(command: tuple[str, ...], sentence: str, tmp_path: Path) -> None:
+    said = forked(*command, "--help", home=tmp_path, COLUMNS="80").stdout
+    rows = [row.strip() for row in said.partition("Arguments")[0].splitlines()]
+    assert sentence in " ".join(rows)
+    for row, following in itertools.pairwise(rows):
+        begins = following.partition(" ")[0]
+        assert not row or not following or len(row) + len(begins) + 1 > 70, "the next word had room"
 
 
 def test_other_shells_have_a_script_too(tmp_path: Path) -> None:

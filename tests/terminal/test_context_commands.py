@@ -274,6 +274,9 @@ async def test_the_names_in_a_preview_are_whole_in_a_narrow_window(
         await a_long_chat(stage)
         text = await printed(stage, "/context compact --preview", 32, monkeypatch)
         assert all(f"  {name} " in text for name in ("summarize", "goes", "each request"))
+        kept = text[text.index("  keeps ") :].partition("\n\n")[0].splitlines()
+        assert len(kept) > 1
+        assert all(row.startswith("  ") for row in kept)
 
 
 async def test_a_preview_is_dropped_or_outdated(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from nca.terminal.commands.command import App
 from nca.terminal.commands.context_history import as_text, is_number, message_table, seq_of
 from nca.terminal.input.editor import edited
 from nca.terminal.interrupts import IS_SAID
-from nca.terminal.render.layout import Parted, new_table
+from nca.terminal.render.layout import BehindMark, Parted, new_table
 from nca.terminal.render.sanitize import one_line, to_terminal
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def _show(app: App, made: Preview) -> None:
     table.add_row("each request", _change(made))
     app.output.show(table)
     if proposal.facts and (kinds := proposal.facts.by_kind()):
-        app.output.show(f"  keeps {kept_in_words(kinds)}")
+        app.output.show(BehindMark(Text(f"  keeps {one_line(kept_in_words(kinds))}"), 0))
     if made.summary is not None and made.summary.prose:
         app.output.show(Text("\nThe summary:\n", style="bold"))
         app.output.show(Text(to_terminal(f"{made.summary.text}\n")))

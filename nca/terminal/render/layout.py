@@ -26,6 +26,8 @@ _DOT = " ·"
 _PIECES = re.compile(r"\n|[^\S\n]+|\S+")
 _CODE_INDENT = 4
 _UNIT = re.compile(r"(?<![^\s(])(\d[\d.,/]*) (?=[A-Za-z])")
+_LAST_NUMBER = re.compile(r" · \d[\d.,]* [a-z]+(?: \d+ s)?$")
+"""A number that is the last part of a line, such as how long something took: it is no row of its own."""
 _JOINT = "\ue000"
 """Stands between a number and its unit while a line is broken: Rich breaks at a no-break space too."""
 
@@ -52,7 +54,8 @@ class Parted:
 def _rows(line: Text, console: Console, columns: int) -> Lines:
     """The rows of a line that is broken between words, but not between a number and its unit."""
     joined = line.copy()
-    joined.plain = _UNIT.sub(rf"\1{_JOINT}", line.plain)
+    ended = _LAST_NUMBER.sub(lambda last: last[0].replace(" ", _JOINT), line.plain)
+    joined.plain = _UNIT.sub(rf"\1{_JOINT}", ended)
     rows = joined.wrap(console, columns, overflow="fold")
     for row in rows:
         row.plain = row.plain.replace(_JOINT, " ")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.text import Text
 
 from nca.terminal.panels.list_panel import wrapped as fitted
-from nca.terminal.render.layout import Parted, WordWrap, without_dots, wrapped
+from nca.terminal.render.layout import Parted, WordWrap, hung, without_dots, wrapped
 from nca.terminal.render.theme import plain_console
 
 
@@ -36,3 +38,14 @@ def test_no_dot_between_parts_is_left_at_the_end_of_a_row(parts: list[str], colu
     for rows in (captured.get(), without_dots(wrapped(line, columns)), "\n".join(fitted(line, columns, 40))):
         assert not any(row.rstrip().endswith("·") for row in rows.splitlines())
         assert rows.replace("·", " ").split() == line.replace("·", " ").split()
+
+
+@pytest.mark.parametrize("took", ["0.1 s", "18 s", "1 min 02 s"])
+@pytest.mark.parametrize("columns", range(40, 80))
+def test_a_duration_is_no_row_of_its_own(columns: int, took: str) -> None:
+    line = f"Compacted 1,954 → 1,610 tokens (kept 3 of 3 messages, 2 of 2 answers whole). · {took}"
+    console = plain_console({"COLUMNS": str(columns)})
+    with console.capture() as captured:
+        console.print(Parted(line))
+    for rows in (captured.get().splitlines(), [row.plain for row in hung(Text(line), console, columns)]):
+        assert rows[-1].rstrip().endswith(f"whole). · {took}")
