@@ -64,13 +64,17 @@ class Fallbacks:
             if name in self._failed:
                 continue
             try:
-                self._switch(await self.open(name))
+                model = await self.open(name)
+                # A setting may name a model without its provider: by any of its names it is asked once.
+                if model.facts.name in self._failed:
+                    continue
+                self._switch(model)
             except NcaError as problem:
                 self._failed.add(name)
                 self.emit(Notice(f"{name} cannot take over: {problem.message}"))
                 continue
             said = sentence(error.message)
-            self.emit(Notice(f"{said} {name} answers instead of {down}."))
+            self.emit(Notice(f"{said} {model.facts.name} answers instead of {down}."))
             return True
         self._first_again_at = 0.0
         return False

@@ -21,7 +21,7 @@ _COLOUR, _NUMBERS = "\x1b[", f"{_DIGITS};?"
 """The beginning of a code that colours output or clears the screen: numbers and a letter follow, which would be read as
 part of a word."""
 _SHAPE = re.compile(r"(?=.*[A-Za-z])(?:.*[/_.\d]|.*[a-z][A-Z])")
-"""A name has a letter, and a mark that plain words have not: no time and no plain number is one."""
+"""A name has a letter, and a mark that plain words have not: no time and no number is one, with a unit or without."""
 
 
 def names_in(message: Message) -> frozenset[str]:
@@ -37,7 +37,14 @@ def _names_of(text: str) -> frozenset[str]:
     # Most words are plain: one method call tells them from names.
     words = (name for name in set(_NAME.findall(text)) if not (name.isalpha() and name[1:].islower()))
     found = (_without_place(name).strip("./:@#-") for name in words)
-    return frozenset(name for name in found if SHORTEST <= len(name) <= LONGEST and _SHAPE.match(name))
+    return frozenset(
+        name for name in found if SHORTEST <= len(name) <= LONGEST and _SHAPE.match(name) and not _is_quantity(name)
+    )
+
+
+def _is_quantity(name: str) -> bool:
+    """A number and its unit: 0.21s, 102ms, 4096MB."""
+    return name[0] in _DIGITS and name.lstrip(f"{_DIGITS}.").isalpha()
 
 
 def _without_place(name: str) -> str:

@@ -46,6 +46,8 @@ _REFUSAL = re.compile(
 )
 
 
+_SECTION, _OF_ITS_MOMENT = "\n### ", ("Pending and next step", "Current work")
+"""Two of the headings that `prompts/detailed.md` asks for."""
 _KEEP = re.compile(r"(?im)^\W*keep\W+((?:\W*\d+)+)\W*$")
 """The line in which a model names the messages to keep, as the prompts ask for it."""
 
@@ -59,6 +61,13 @@ def named_by(prose: str, head: int) -> frozenset[int]:
 def without_named(prose: str) -> str:
     """Prose as it is shown: the line of numbers is for the code alone."""
     return _KEEP.sub("", prose).strip()
+
+
+def without_pending(prose: str) -> str:
+    """Prose without what it says of its own moment, for a reader to whom later messages are told beside it."""
+    first, *sections = f"\n{prose}".split(_SECTION)
+    left = [one for one in sections if one.partition("\n")[0].strip() not in _OF_ITS_MOMENT]
+    return _SECTION.join([first, *left]).strip()
 
 
 @cache

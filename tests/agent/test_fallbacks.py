@@ -98,6 +98,16 @@ async def test_each_is_tried_once_in_a_turn_and_then_the_error_stands() -> None:
     assert lineup.active == "first"
 
 
+async def test_a_model_is_tried_once_by_whatever_name_the_setting_calls_it() -> None:
+    lineup = Lineup("bare-second", "third")
+    lineup.models["bare-second"] = scripted("openai/bare-second")
+    assert await lineup.down()
+    assert lineup.said == [f"{DOWN.message} openai/bare-second answers instead of first."]
+    assert await lineup.down()
+    assert lineup.active == "third"
+    assert not await lineup.down()
+
+
 async def test_one_that_cannot_be_used_is_passed_over_and_named() -> None:
     lineup = Lineup("keyless", "second", "third", unusable="second")
     assert await lineup.down()

@@ -22,7 +22,7 @@ from nca.context.record.steps import LEAST_WORDS_TOKENS, LEVELS, older, shown, s
 from nca.context.record.table import CLOSING, KINDS, NEWEST, STEPS
 from nca.context.record.text import laid_out, preface, sections_text
 from nca.context.record.walk import WHOLE, Lane, Limit, Taken, Walk
-from nca.context.summary import cut_text, without_named
+from nca.context.summary import cut_text, without_named, without_pending
 from nca.context.tokens import text_tokens
 from nca.context.view import (
     Item,
@@ -248,6 +248,7 @@ class Composer:
 
     def _text(self, taken: Taken, prose: str, prose_until: int, room: int, *, is_behind: bool = False) -> str:
         start, head = "", self.history.head
+        prose = without_pending(prose) if prose_until else prose
         rest, note = self._rest_and_note(prose, room)
         if (taken.lines or prose) and rest >= PREFACE_PART * note:
             until = prose_until if prose else 0

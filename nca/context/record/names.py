@@ -17,7 +17,7 @@ LOOKED_AT = 1_000
 """Messages, from the newest on: a mention further back counts a hundredth."""
 TYPED, ANSWERED, SHOWN = 3.0, 2.0, 0.5
 """The weights of a mention: in what the person typed, what the model said, and in a result or what was pasted."""
-MOST_ALIKE = 12
+MOST_ALIKE = 8
 """A text with more names that differ only in digits has a series of values, such as times. They are told with it."""
 _ALIKE = str.maketrans("123456789", "0" * 9)
 

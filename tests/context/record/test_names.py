@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -48,3 +50,9 @@ def test_what_was_typed_comes_before_what_the_model_said_and_that_before_what_wa
     said = user_message((Span("Mend parse_line.\n", "typed"), Span("in old_parser.py", "pasted")))
     told = [piece.text for piece in names(_past(said, Message("assistant", "It is in new_parser.py.")))]
     assert told == ["parse_line", "new_parser.py", "old_parser.py"]
+
+
+@given(st.decimals(0, 9_999, places=2), st.sampled_from(("s", "ms", "MB", "GiB", "tokens")))
+def test_a_number_with_its_unit_is_no_name(number: Decimal, unit: str) -> None:
+    shown = [calling(call("c1", "shell", command="pytest")), result("c1", f"6 passed in {number}{unit}, see log_1.txt")]
+    assert [piece.text for piece in names(_past(*shown))] == ["log_1.txt"]

@@ -112,7 +112,8 @@ def test_prose_says_how_far_it_goes_and_is_written_anew_before_much_is_missing_i
     def answer(request: SummaryRequest) -> SummaryReply:
         asked.append(request.messages[0].text)
         told.update(int(number) for number in re.findall(r"(?m)^\((\d+)\) ", asked[-1].partition("<transcript>")[2]))
-        return SummaryReply(f"### Pending\n- Part {len(asked)} of the work is next, {'as was agreed ' * 8}", "m")
+        pending = f"### Pending and next step\n- Step {len(asked)} comes next."
+        return SummaryReply(f"{pending}\n### Done\n- Part {len(asked)} of the work, {'as was agreed ' * 8}", "m")
 
     for turn in range(80):
         grow(
@@ -131,6 +132,7 @@ def test_prose_says_how_far_it_goes_and_is_written_anew_before_much_is_missing_i
             if of:
                 assert (OF_UP_TO.format(of[-1][1]) in one.text) == bool(untold)
                 assert f"Part {len(asked)} of the work" in one.text
+                assert (f"Step {len(asked)} comes next." in one.text) is not bool(untold), "it may be done by now"
     assert len(asked) > 2
 
 
