@@ -179,8 +179,14 @@ def _in_turn(text: str, spans: list[Span], places: Sequence[int], behind: Sequen
             spent[lane] = inf
             continue
         order[place] = None
-        spent[lane] += (spans[place][1] - spans[place][0]) / WEIGHTS[lane]
+        spent[lane] += (spans[place][1] - spans[place][0]) / WEIGHTS[lane] if not _is_note(text, spans[place]) else 0
     return list(order)
+
+
+def _is_note(text: str, span: Span) -> bool:
+    """Whether a text ends here with a note on it, such as `[exit code 1]`: what the end says is before it."""
+    last = text[slice(*span)].strip()
+    return span[1] == len(text) and last.startswith("[") and last.endswith("]")
 
 
 def _parts(text: str, style: Style, first: int) -> Iterator[Span]:
