@@ -95,7 +95,7 @@ class Background(Compactor):
             return
         proposal, seconds = task.result()
         if proposal.compacted:
-            proposal = self._as_it_is_now(proposal)
+            proposal = await self._as_it_is_now(proposal, newest)
         if proposal.compacted and proposal.tokens_after >= self.window.compacts_from and proposal.is_by_code:
             # With what came since, another one is due at once: code makes that one alone.
             self.say_unchanged("skipped", trigger)
@@ -125,11 +125,14 @@ class Background(Compactor):
         """The state that a plan depends on."""
         return self.window.history.view, self.window.history.pins
 
-    def _as_it_is_now(self, proposal: Proposal) -> Proposal:
-        """The plan with the sizes of the request that has grown since."""
-        window = self.window
+    async def _as_it_is_now(self, proposal: Proposal, newest: str) -> Proposal:
+        """The plan with the sizes of the request that has grown since, and with what was said meanwhile."""
+        window, facts = self.window, proposal.facts
+        if facts is not None:
+            facts = facts.as_of(window.history, coming=bool(newest))
+            await asyncio.to_thread(facts.count)
         after = window.meter.used_with(window.history, proposal.view)
-        return replace(proposal, tokens_before=window.measure().used_tokens, tokens_after=after)
+        return replace(proposal, tokens_before=window.measure().used_tokens, tokens_after=after, facts=facts)
 
     async def _prepare(self) -> tuple[Proposal, float]:
         started = time.monotonic()

@@ -46,7 +46,14 @@ class KeptFacts:
         self._history = history.so_far()
         self._view = view
         self._changed = {path for _, path, _ in changed_files}
+        self._coming = 0
         self._counted: dict[str, tuple[int, int]] | None = None
+
+    def as_of(self, history: History, coming: int) -> KeptFacts:
+        """The same for a log that has grown since, and gets so many messages of the person next."""
+        later = KeptFacts(history, self._view)
+        later._changed, later._coming = self._changed, coming
+        return later
 
     def count(self) -> tuple[int, int]:
         """(readable in the view, all in the log)."""
@@ -63,9 +70,10 @@ class KeptFacts:
             files = [path in text for path in self._changed.union(_files(self._history))]
             head = self._history.head
             total = len(said) if head <= MOST_COUNTED + OLDEST_COUNTED else self._history.turns
-            self._counted = {WORDS: (sum(begun), total)} if said else {}
+            coming = self._coming
+            self._counted = {WORDS: (sum(begun) + coming, total + coming)} if said or coming else {}
             self._counted |= {LOOKED_AT: (len(said), total)} if len(said) < total else {}
-            self._counted |= {WHOLE: (whole, sum(begun))} if whole < sum(begun) else {}
+            self._counted |= {WHOLE: (whole + coming, sum(begun) + coming)} if whole < sum(begun) else {}
             self._counted |= {FILES: (sum(files), len(files))} if files else {}
             # Nobody knows how many answers a longer log has.
             self._counted |= _answers_in(text, self._history) if head <= MOST_COUNTED else {}

@@ -212,6 +212,9 @@ async def test_what_is_said_meanwhile_stands_behind_it(tmp_path: Path) -> None:
     starting, completed = compactions(events)
     assert (starting.phase, completed.phase, completed.trigger) == ("starting", "completed", "idle")
     assert (completed.tokens_before, completed.tokens_after < used) == (used, True)
+    turns = conversation.context.stats().turns
+    (record,) = conversation.context.history()
+    assert record.kept["words"] == (turns, turns), "all that was said, up to what was typed last"
     shown = [message["content"] for message in conversation.context.effective_history()]
     assert "wants short answers" in str(shown[1])
     assert shown[-4:] == [
