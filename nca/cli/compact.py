@@ -30,7 +30,12 @@ def compact(
     file: flags.ConversationFile = "-",
     model: Annotated[
         str,
-        typer.Option("--model", "-m", help="The model whose window sets the budget.", autocompletion=flags.models),
+        typer.Option(
+            "--model",
+            "-m",
+            help="The model whose window sets the budget. Default: the session's.",
+            autocompletion=flags.models,
+        ),
     ] = "",
     context_window: flags.ContextWindow = None,
     max_output_tokens: flags.MaxOutputTokens = None,
@@ -67,7 +72,7 @@ def compact(
     )
     loaded = load(project=Path.cwd(), env=os.environ, flags=given).with_default("context.fit", "refuse")
     if (copy := stored_session(file)) is not None:
-        transcript, model = transcript_of(copy), model or copy.info.model
+        transcript = transcript_of(copy)
     else:
         source, key = open_source(file)
         transcript, notes = read_plain(source, key=key)
@@ -75,7 +80,7 @@ def compact(
     result = compact_loaded(
         transcript.whole or transcript.messages,
         loaded,
-        model=model,
+        model=model or transcript.model,
         summarizer=summarizer_of(loaded),
         focus=focus,
         tools=transcript.tools,

@@ -104,7 +104,8 @@ def read_plain(source: Source, *, key: str = "") -> tuple[Transcript, tuple[str,
 
 def transcript_of(copy: SessionCopy, tools: Sequence[Any] = ()) -> Transcript:
     """The whole conversation as chat messages, without what is aside."""
-    return Transcript([message_to_dict(entry.message, annotate=True) for entry in copy.conversation], list(tools))
+    rows = [message_to_dict(entry.message, annotate=True) for entry in copy.conversation]
+    return Transcript(rows, list(tools), model=copy.info.model)
 
 
 def _plain_transcript(source: Source) -> Transcript:

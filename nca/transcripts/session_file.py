@@ -42,6 +42,8 @@ class Transcript:
     """The line number of each row in a file of JSON lines; empty for a single JSON value."""
     whole: dict[str, Any] = field(default_factory=dict, compare=False)
     """The object that rows the messages; empty if there was none."""
+    model: str = field(default="", compare=False)
+    """The model that a session names."""
 
 
 @collector_paused()

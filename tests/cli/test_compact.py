@@ -166,6 +166,20 @@ def test_a_session_is_compacted_by_its_id(tmp_path: Path) -> None:
     assert "Nothing to compact" in done.stderr
 
 
+def test_an_exported_session_counts_as_the_stored_one_does(tmp_path: Path) -> None:
+    path = tmp_path / "nca" / "data" / "sessions.db"
+    with Store.open(path) as store, store.create(directory="/w", model="openai/gpt-4.1") as session:
+        session.log.append(said(*(f"{number}: the wind is weak, and the sea is calm. " * 60 for number in range(40))))
+        name = session.info.id
+    export = nca("sessions", "export", name, "talk.json", home=tmp_path, cwd=tmp_path)
+    assert export.returncode == 0, export.stderr
+    one, two = (
+        nca("compact", of, "--context-window", "16000", home=tmp_path, cwd=tmp_path) for of in (name, "talk.json")
+    )
+    assert one.stderr.startswith("Compacted ")
+    assert one.stderr == two.stderr
+
+
 def rules() -> list[dict[str, Any]]:
     """Twenty messages of the person, of which a small window has room for the beginnings alone, and the answers."""
     said = [f"Rule {number}: " + " ".join(f"detail{number}_{word}" for word in range(60)) for number in range(20)]
