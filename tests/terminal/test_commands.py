@@ -356,6 +356,17 @@ async def test_memory_adds_and_lists_notes(tmp_path: Path) -> None:
         assert "\x1b" not in shown
 
 
+async def test_the_verb_of_memory_is_no_part_of_the_note(tmp_path: Path) -> None:
+    with a_stage(tmp_path) as stage:
+        said = await stage.command("/memory add the tests run with make test")
+        assert "(1 in all): the tests run with make test" in " ".join(said.split())
+        await stage.command("/memory Add  tabs")
+        assert [note.text for note in stage.conversation.memory.notes()] == ["the tests run with make test", "tabs"]
+        with pytest.raises(UsageError, match="/memory add needs a text"):
+            await stage.command("/memory add")
+        assert len(stage.conversation.memory.notes()) == 2
+
+
 async def test_a_note_of_a_clock_that_was_far_off_is_shown(tmp_path: Path) -> None:
     file = tmp_path / ".nca" / "memory.json"
     file.parent.mkdir()

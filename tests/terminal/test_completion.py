@@ -133,6 +133,6 @@ async def test_tab_offers_what_context_and_compact_would_take_now(tmp_path: Path
         assert offered("context unpin 12 ") == []
         await stage.command("/context undo")
         assert "redo" in offered("context ")
-        assert offered("memory ") == []
+        assert offered("memory ") == ["add"]
         await stage.command("/memory the tests run with make test")
-        assert offered("memory ") == ["remove"]
+        assert offered("memory ") == ["add", "remove"]

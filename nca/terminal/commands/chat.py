@@ -65,14 +65,16 @@ class MemoryCommand(Command):
     async def run(self, app: App, argument: str) -> None:
         memory = app.conversation.memory
         notes, file = memory.notes(), place(str(memory.file))
-        word, _, rest = argument.partition(" ")
-        # Of several words, "remove" may begin a note.
-        if word.lower() == "remove" and len(rest.split()) < 2:
-            gone = notes[number_to_remove(self.name, rest.strip(), len(notes)) - 1]
+        verb, rest = _verb_and_rest(argument)
+        if verb == "remove":
+            gone = notes[number_to_remove(self.name, rest, len(notes)) - 1]
             memory.forget(gone)
             app.output.show(f"Removed from {file}: {one_line(gone.text, MAX_SHOWN_CHARS)}")
-        elif argument:
-            app.output.show(f"Noted in {file} ({len(memory.note(argument))} in all).")
+        elif rest:
+            count = len(memory.note(rest))
+            app.output.show(f"Noted in {file} ({count} in all): {one_line(rest, MAX_SHOWN_CHARS)}")
+        elif verb:
+            raise UsageError(f"/memory {verb} needs a text.", advice="/memory add TEXT, or /memory TEXT, notes it.")
         elif not notes:
             app.output.show("No notes yet; /memory TEXT adds one.")
         else:
@@ -87,11 +89,23 @@ class MemoryCommand(Command):
         known = app.conversation.memory.notes()
         word, blank, rest = argument.partition(" ")
         if not blank:
-            return beginning_with(word, [("remove", "remove a note, by its number")] if known else ())
+            verbs = [("add", "add a note"), *([("remove", "remove a note, by its number")] if known else ())]
+            return beginning_with(word, verbs)
         if word.lower() != "remove":
             return ()
         notes = enumerate(known, 1)
         return beginning_with(rest, ((str(number), one_line(note.text, 60)) for number, note in notes))
+
+
+def _verb_and_rest(argument: str) -> tuple[str, str]:
+    """What is to be done, "" if it is not said; and with what. The verb is no part of the note.
+
+    Of several words, "remove" may begin a note.
+    """
+    word, _, rest = argument.partition(" ")
+    verb, rest = word.lower(), rest.strip()
+    is_verb = verb == "add" or (verb == "remove" and len(rest.split()) < 2)
+    return (verb, rest) if is_verb else ("", argument)
 
 
 class ClearCommand(Command):
