@@ -6,6 +6,7 @@ If the text is not found, report the closest lines.
 from __future__ import annotations
 
 import difflib
+import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
@@ -23,6 +24,12 @@ _COMPARED_PLACES = 1_000
 _SHOWN_CHARS = 80
 _EXCERPT_LINES, _EXCERPT_CHARS = 8, 200
 _BLANKS = " \t\r"
+_UNDECODED = re.compile("[\udc80-\udcff]")
+_AGAIN = "read it again"
+_IN_UTF_8 = (
+    "the file is not UTF-8, and no old_text matches what is shown as \ufffd:"
+    " replace text beside it, which leaves these bytes as they are, or convert the file with a command such as iconv"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +179,7 @@ def _near_miss(text: str, old: str, name: str) -> ToolError:
         other = next(at for at, line in enumerate(wanted) if there[first + at : first + at + 1] != [line])
         reads = lines[first + other].strip("\r") if first + other < len(there) else "(the file's end)"
         closest = f"{said}; the closest is at line {first + 1}, where line {first + other + 1} reads: {_clip(reads)}"
+        closest += f"; {_IN_UTF_8}" if _UNDECODED.search(reads) else ""
         return ToolError(closest, _excerpt(lines, max(first, first + other - _EXCERPT_LINES // 2), last))
     return _similar(said, lines, wanted)
 
@@ -205,11 +213,16 @@ def _similar(said: str, lines: Sequence[str], wanted: Sequence[str]) -> ToolErro
     compared = [line.strip()[:_COMPARED_CHARS] for line in lines[:_COMPARED_LINES]]
     best = difflib.get_close_matches(longest[:_COMPARED_CHARS], compared, n=1)
     if not best:
-        return ToolError(f"{said}; no line is similar; read it again")
+        return ToolError(f"{said}; no line is similar; {_what_helps(lines)}")
     at = compared.index(best[0])
-    similar = f"{said}; line {at + 1} is similar: {_clip(best[0])}; read it again"
+    similar = f"{said}; line {at + 1} is similar: {_clip(best[0])}; {_what_helps([lines[at]])}"
     first = max(0, at - wanted.index(longest))
     return ToolError(similar, _excerpt(lines, max(first, at - _EXCERPT_LINES // 2), first + len(wanted)))
+
+
+def _what_helps(lines: Sequence[str]) -> str:
+    """What to do about these lines of the file, which are not as the text was said to be."""
+    return _IN_UTF_8 if any(map(_UNDECODED.search, lines)) else _AGAIN
 
 
 def _clip(line: str) -> str:

@@ -340,6 +340,20 @@ async def test_what_cannot_be_changed(tools: Tools) -> None:
     assert not (tools.root / "new").exists()
 
 
+async def test_a_near_miss_in_a_file_that_is_not_utf_8_says_what_helps(tools: Tools) -> None:
+    (tools.root / "f").write_bytes("name;price\ncafé;2,50\nthé;3\nplain;1\n".encode("cp1252"))
+    await tools.reader.call("f")
+    for old in ("café;2,50", "caf\ufffd;2,50", "name;price\ncafé;2,50", "zzzzzz"):
+        with pytest.raises(ToolError, match="the file is not UTF-8") as caught:
+            await tools.edit("f", old, "new")
+        assert "read it again" not in str(caught.value)
+    with pytest.raises(ToolError, match="line 4 is similar: plain;1; read it again"):
+        await tools.edit("f", "plain;2", "new")
+    # It says that text beside them can be replaced.
+    await tools.edit("f", ";2,50", ";2,60")
+    assert (tools.root / "f").read_bytes().decode("cp1252") == "name;price\ncafé;2,60\nthé;3\nplain;1\n"
+
+
 @pytest.mark.parametrize(
     ("text", "old", "words", "excerpt"),
     [
