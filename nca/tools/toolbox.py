@@ -268,7 +268,7 @@ def _parse(arguments: str) -> dict[str, Any]:
 
 
 def _cleaned(outcome: ToolOutcome) -> ToolOutcome:
-    summary = outcome.summary or ("failed" if outcome.is_error else _size_of(outcome.text))
+    summary = outcome.summary or (_reason_in(outcome.text) if outcome.is_error else _size_of(outcome.text))
     text, diff, printed = clean_text(outcome.text), clean_text(outcome.diff), clean_text(outcome.printed)
     return replace(outcome, text=text, summary=_one_line(summary), diff=diff, printed=printed)
 
@@ -286,6 +286,11 @@ def _in_one_line(error: BaseException) -> ToolError:
     if not isinstance(error, ToolError):
         return ToolError(line)
     return ToolError(line, clean_text(error.excerpt), asks_to_read=error.asks_to_read)
+
+
+def _reason_in(text: str) -> str:
+    """Why a call failed, by what the tool answered: its first line that says anything."""
+    return next(filter(None, map(str.strip, text[: 10 * _LONGEST_LINE_CHARS].splitlines())), "failed")
 
 
 def _size_of(text: str) -> str:

@@ -92,6 +92,25 @@ async def test_bad_arguments_are_one_line_for_the_model(tmp_path: Path, argument
     assert "\n" not in outcome.text
 
 
+class AnswersBadly(TypedTool):
+    name: ClassVar[str] = "answers_badly"
+    permission: ClassVar[Permission] = "read"
+
+    async def call(self, text: Annotated[str, "What it answers."]) -> ToolOutcome:
+        """Fail with a text and no summary, as the tools of MCP servers do."""
+        return ToolOutcome(text, is_error=True)
+
+
+async def test_a_failed_call_is_summed_up_by_its_reason() -> None:
+    tools = Toolbox([AnswersBadly()])
+    for text, reason in {
+        "no currency XXX": "no currency XXX",
+        "\n  no rate\ntry EUR\n": "no rate",
+        " \n": "failed",
+    }.items():
+        assert (await tools.run(call("answers_badly", {"text": text}))).summary == reason
+
+
 async def test_an_unknown_tool_is_told_the_known_ones(tmp_path: Path) -> None:
     outcome = await default_toolbox(tmp_path).run(call("fly", {}))
     assert outcome.text == f"Error: there is no tool 'fly'; the tools are: {', '.join(NAMES)}"
