@@ -323,8 +323,10 @@ class Approvals:
         self.session_rules.append(rule)
 
     def _rules(self, call: ToolCall, approval: Approval) -> list[PermissionRule]:
-        """The narrowest rules that cover the call: its path or subject, or each command of a list, where it acts."""
-        subjects = [names[0] for names in approval.steps] or [approval.path or approval.subject]
+        """The narrowest rules that cover the call, where it acts: its path or subject, or each command of a list that
+        needs one."""
+        subjects = [names[0] for names in approval.steps if UNASKED not in names]
+        subjects = subjects or [approval.path or approval.subject]
         place = str(self._place(approval))
         return [PermissionRule(call.name, subject, place) for subject in dict.fromkeys(filter(None, subjects))]
 

@@ -213,7 +213,7 @@ def window() -> Iterator[Window]:
 async def test_an_answer_to_a_list_covers_each_command_that_it_showed(tmp_path: Path, window: Window) -> None:
     says = Says(tmp_path, window, "make lint && make test 2>&1 | tail -5; npm run docs || true")
     assert await says.allowed("make lint && make test 2>&1 | tail -5; npm run docs || true")
-    assert says.asked[0].subjects == ("make lint", "make test", "npm run docs", "true")
+    assert says.asked[0].subjects == ("make lint", "make test", "npm run docs")
     assert says.asked[0].subject
     for command in ("make test", "npm run docs; make lint", "make lint && make lint", "make test | grep -n error"):
         assert await says.allowed(command), command
@@ -267,6 +267,24 @@ async def test_in_a_list_a_known_command_is_its_exact_words(tmp_path: Path, wind
     says = Says(tmp_path, window, "ln -s / all && pytest -q tests")
     assert await says.allowed("ln -s / all && pytest -q tests")
     assert await says.allowed("pytest -q tests; ln -s / all")
+
+
+async def test_a_question_names_the_rules_that_are_needed(tmp_path: Path, window: Window) -> None:
+    in_a_repository(tmp_path)
+    lists = {
+        "touch z1 && ls": ["touch z1"],
+        "python -m pytest -q && git status": ["python -m pytest -q"],
+        "cat a.txt; make lint && make test; echo done": ["make lint", "make test"],
+    }
+    says = Says(tmp_path, window, *lists)
+    for command, needed in lists.items():
+        assert await says.allowed(command)
+        assert says.asked[-1].subject == "; ".join(needed)
+        assert [rule.subject for rule in says.approvals.session_rules] == needed
+        asked = len(says.asked)
+        assert await says.allowed(command)
+        assert len(says.asked) == asked, "these rules are enough"
+        says.approvals.session_rules.clear()
 
 
 def in_a_repository(root: Path) -> None:
