@@ -213,14 +213,19 @@ async def test_what_you_changed_since_is_left_unless_you_say_otherwise(stage: St
     await stage.conversation.send("First")
     (tmp_path / "a.txt").write_text("mine\n")
     said = await stage.command("/undo")
-    assert "1 deleted (b.txt), 1 left (changed since, and not by this session)" in said
-    assert "a.txt stays as it is" in said
+    assert "1 deleted (b.txt), 1 left. /redo" in said
+    assert "a.txt stays as it is: changed since, and not by this session." in said
+    assert said.count("not by this session") == 1
     assert files(tmp_path) == {"a": "mine\n"}
     await stage.command("/redo")
     person = ScriptedReader(["b", "o"])
     asked = stage.with_reader(person)
     said = await asked.command("/rewind 1")
     assert "-two" in said
+    assert "a.txt: changed since, and not by this session." in said
+    assert "Files: 1 deleted, 1 asked about." in person.questions[0]
+    # What becomes of it is not decided before the second answer.
+    assert (said.count("not by this session"), "stays as it is" in said) == (1, False)
     assert "Databases, the network and installed packages do not come back." in person.questions[0]
     assert "You or another program changed 1 file in the meantime: a.txt." in person.questions[1]
     assert ("o", "take it back anyway without those changes, which /redo brings again") in person.keys

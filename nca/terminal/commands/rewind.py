@@ -26,6 +26,7 @@ from nca.terminal.render.file_changes import (
     excerpt,
     going_lines,
     left_lines,
+    open_lines,
     path,
     paths,
     summary,
@@ -51,6 +52,7 @@ HEAD_STAYS = "Git's changes stay: HEAD was at {} before that message and is at {
 UNRECORDED = "Not recorded, so not taken back: changes that commands made {}."
 FORWARD = "/redo goes forward again."
 FILES_FORWARD = "Your next message tells the model; until then /redo goes forward again."
+_ASKED = "asked about"
 _NOT_FILES = "Databases, the network and installed packages do not come back."
 
 
@@ -169,7 +171,7 @@ async def _what(app: App, point: Point, plan: RewindPlan) -> str:
     """Show what would change, and ask. "" if the person does not go back."""
     if not app.reader.can_choose:
         raise UsageError(
-            f"Files have changed since: {summary(plan)}.",
+            f"Files have changed since: {summary(plan, reasons=True)}.",
             advice=f"/rewind {point.seq} both, chat or files says what goes back.",
         )
     most = DIFF_LINES
@@ -177,10 +179,10 @@ async def _what(app: App, point: Point, plan: RewindPlan) -> str:
         lines, are_all = diffs(sorted((*plan.restored, *plan.deleted), key=path), most, "(d shows all of it)")
         if lines:
             app.output.show(Group(*lines))
-        for line in left_lines(plan):
+        for line in open_lines(plan):
             app.output.warn(line)
         rest = () if are_all else (("d", "whole diff"),)
-        question = f"Go back to {_where(point)}? Files: {summary(plan)}. {_NOT_FILES}"
+        question = f"Go back to {_where(point)}? Files: {summary(plan, left=_ASKED)}. {_NOT_FILES}"
         answer = await app.reader.choose(
             question, (("b", "chat and files"), ("c", "chat only"), ("f", "files only"), *rest)
         )

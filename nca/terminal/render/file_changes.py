@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -130,27 +131,36 @@ _NAMED, _TOLD = 5, 12
 _EXCERPT_CHARS = 60
 
 
-def summary(done: RewindPlan | RewindOutcome, *, names: bool = False) -> str:
-    """`3 restored, 1 deleted, 2 left (changed since, and not by this session)`; "" without files.
+def summary(done: RewindPlan | RewindOutcome, *, names: bool = False, reasons: bool = False, left: str = "left") -> str:
+    """`3 restored, 1 deleted, 2 left`; "" without files.
 
-    names  show the names of restored and deleted files instead of reasons
+    names    the names of restored and deleted files
+    reasons  why the others stay as they are, where no lines (`left_lines`) say it
+    left     what becomes of those that the person may choose about
     """
     parts = [
         (done.restored, "restored"),
         (done.deleted, "deleted"),
-        (done.left, "left"),
+        (done.left, left),
         (done.blocked, "left"),
         (done.not_stored, "not stored"),
     ]
     named = (done.restored, done.deleted) if names else ()
     said = [(files, f"{len(files):,} {word}") for files, word in parts if files]
-    return ", ".join(f"{what} ({paths(files)})" if files in named else what + _reasons(files) for files, what in said)
+    why = _reasons if reasons else lambda files: ""
+    return ", ".join(f"{what} ({paths(files)})" if files in named else what + why(files) for files, what in said)
 
 
 def left_lines(done: RewindPlan | RewindOutcome) -> Iterator[str]:
     """The files that stay as they are, each with the reason."""
     for one in (*done.left, *done.blocked, *done.not_stored):
         yield f"{path(one)} stays as it is: {one_line(one.reason)}."
+
+
+def open_lines(plan: RewindPlan) -> Iterator[str]:
+    """Before it happens: the same, but those that the person may choose about do not stay as they are yet."""
+    yield from (f"{path(one)}: {one_line(one.reason)}." for one in plan.left)
+    yield from left_lines(dataclasses.replace(plan, left=()))
 
 
 def going_lines(plan: RewindPlan) -> Iterator[str]:
