@@ -124,7 +124,7 @@ async def compact(app: App, argument: str) -> None:
     except asyncio.CancelledError:
         raise asyncio.CancelledError(IS_SAID) from None
     if focus and outcome.compacted and context.summary_writer(context.history()[-1]) in ("", BY_CODE):
-        app.output.notice("The focus was not used: no model was asked, or none answered.")
+        app.output.notice("The focus was not used: no model wrote the summary.")
 
 
 def chosen(app: App, argument: str) -> tuple[str, Range | None]:
