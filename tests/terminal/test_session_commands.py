@@ -56,16 +56,21 @@ async def test_export_writes_what_is_asked_for_without_keys_and_replaces_nothing
         assert "\nResume it with: cd " in said
         assert "What is the key?" in (exported := (tmp_path / "for pi.jsonl").read_text())
         assert KEY not in exported
+        assert "as a session of pi: " in await stage.command("/export as Pi again.jsonl")
+        assert (tmp_path / "again.jsonl").is_file()
         export = find_command("export")
         assert export is not None
         outside = "writes a file outside of the project"
-        given = ["", "x.md", "--as pi x", "--as pi", "../x"]
-        assert [export.needs_person(stage.app, one) for one in given] == ["", "", "", outside, outside]
+        given = ["", "x.md", "--as pi x", "--as pi", "as pi", "../x"]
+        assert [export.needs_person(stage.app, one) for one in given] == ["", "", "", outside, outside, outside]
         wrongs = {
             "--pdf": "has no flag --pdf",
             "foo": "The name foo does not say the format",
             "x --html --json": "exclude each other",
             "--as": "--as: '' is not valid; valid: claude, codex",
+            "as pie": "The name as pie does not say the format",
+            "claude": "The name claude does not say the format",
+            "as pi --json": "--as excludes --html",
             "--as pi --json": "--as excludes --html",
             "for pi.jsonl --as pi": "already exists",
         }
@@ -88,6 +93,9 @@ async def test_sessions_are_listed_searched_and_suggested(tmp_path: Path) -> Non
         assert first in found
         assert second not in found
         assert "user: about a walrus" in found
+        # Once, with what was found below it.
+        assert found.count(first) == 1
+        assert found.index(first) < found.index("\n    1  user: about a walrus")
         assert "Nothing found." in await stage.command("/sessions search zebra")
         assert suggested(stage, "/resume walrus") == suggested(stage, "/resume NAME") == [first]
         assert set(suggested(stage, "/resume ")) >= {first, second}

@@ -8,14 +8,25 @@ import asyncio
 import os
 from collections.abc import Iterable, Sequence
 from contextlib import closing
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
+
+from rich.console import Group
 
 from nca.errors import UsageError
 from nca.humanize import counted, local_time
 from nca.terminal.commands.command import App, Command, Suggestion, beginning_with, takes_no
 from nca.terminal.render.sanitize import one_line
-from nca.terminal.render.sessions import namesakes_line, place, session_table, short_id, title, written_lines
+from nca.terminal.render.sessions import (
+    found_lines,
+    namesakes_line,
+    place,
+    session_table,
+    short_id,
+    title,
+    written_lines,
+)
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -141,10 +152,9 @@ async def _search(app: App, text: str) -> None:
     if not hits:
         app.output.show("Nothing found.")
         return
-    app.output.show(_table(app, [store.find(hit.session) for hit in hits]))
-    for hit in hits:
-        best = hit.hits[0]
-        app.output.show(f"{short_id(hit.session)}  {best.role}: {one_line(best.snippet)}")
+    whose, here = store.whose([hit.session for hit in hits]), app.conversation.session.info.id
+    found = (found_lines(store.find(hit.session), hit, here, whose.get(hit.session)) for hit in hits)
+    app.output.show(Group(*chain.from_iterable(found)))
     app.output.notice("/resume ID continues one of them.")
 
 
@@ -222,7 +232,8 @@ _FLAGS = {
     "--jsonl": ("jsonl", "the messages, one per line, for other programs"),
 }
 _FORMAT_WORDS = {flag.removeprefix("--"): flag for flag in _FLAGS} | {"markdown": "--md"}
-"""`/export html` and `/export html FILE` mean the format; a file of that name is `./html`."""
+"""`/export html` and `/export html FILE` mean the format, as `/export as pi` means the agent; a file of that name is
+`./html`."""
 _FORCE = "--force"
 _AS = "--as"
 
@@ -269,7 +280,7 @@ def _exported(conversation: Conversation, asked: _Asked) -> list[str]:
     """Write the file; what to say of it, line by line."""
     # Imported here: most chats are never exported.
     from nca.transcripts.export_formats import FORMATS, format_of, rendered, write_private
-    from nca.transcripts.outgoing.conversation import write_for
+    from nca.transcripts.outgoing.conversation import AGENTS, write_for
     from nca.transcripts.session_file import redacted
 
     session = conversation.session.info.id
@@ -281,6 +292,10 @@ def _exported(conversation: Conversation, asked: _Asked) -> list[str]:
     formats = [_FLAGS[flag][0] for flag in asked.flags if flag != _FORCE]
     if asked.name and not formats and not Path(asked.name).suffix:
         name = one_line(asked.name, 40)
+        if name.lower() in AGENTS:
+            raise UsageError(
+                f"The name {name} does not say the format.", advice=f"/export as {name.lower()} is for it."
+            )
         raise UsageError(
             f"The name {name} does not say the format.",
             advice=f"Valid: /export FORMAT {name}, with html, md, json or jsonl; or an ending, as in {name}.md.",
@@ -296,7 +311,12 @@ def _exported(conversation: Conversation, asked: _Asked) -> list[str]:
 
 def _parsed(argument: str) -> _Asked:
     """The file's name is all that is not a flag, blanks and all."""
+    # Imported here: most chats are never exported.
+    from nca.transcripts.outgoing.conversation import AGENTS
+
     words = argument.split(" ")
+    if words[0].lower() == _AS.removeprefix("--") and " ".join(words[1:2]).lower() in AGENTS:
+        words[:2] = _AS, words[1].lower()
     agent = None
     if _AS in words:
         at = words.index(_AS)

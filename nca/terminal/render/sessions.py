@@ -5,7 +5,7 @@ Titles and names are untrusted text and are made safe here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,13 +16,14 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from nca.agent.conversation import Conversation
-    from nca.sessions.results import Hit
+    from nca.sessions.results import Hit, SessionHit
     from nca.sessions.session import SessionInfo
     from nca.sessions.sql import Whose
     from nca.terminal.render.output import Output
     from nca.transcripts.outgoing.conversation import Written
 
 _NAMESAKES = 3
+_FOUND_INDENT = 4
 TITLE_CHARS = 200
 _ID_CHARS = 12
 _PLACE_CHARS = 30
@@ -86,6 +87,18 @@ def session_table(
     }
     drops = [head for head in ("messages", "directory", "last used", "begun by") if head in columns]
     return fitting_table(columns, numbers=("messages",), gives_way="title", drops=drops)
+
+
+def found_lines(info: SessionInfo, hit: SessionHit, current: str, whose: Whose | None) -> Iterator[RenderableType]:
+    """A session that a search found, and below it the message that was found best."""
+    from rich.text import Text
+
+    from nca.terminal.render.layout import BehindMark
+
+    best, name = hit.hits[0], f"{short_id(info.id)}{_marks(info, current)}"
+    about = "  ".join(filter(None, (local_time(info.updated_at), begun_by(whose), title(info))))
+    yield BehindMark(Text.assemble((name, "accent"), f"  {about}"), _FOUND_INDENT)
+    yield BehindMark(Text(f"{' ' * _FOUND_INDENT}{hit_line(best, str(best.seq))}", "quiet"), _FOUND_INDENT)
 
 
 def _marks(info: SessionInfo, current: str) -> str:
