@@ -152,7 +152,8 @@ def _project_files(project: Path, env: Mapping[str, str], trusts: TrustCheck) ->
     would_act = trust_request(documents, project)
     may_act = would_act is None or trusts(would_act)
     if would_act is not None and not may_act:
-        where = ", ".join(dict.fromkeys(shown_path(document.path) for document in documents))
+        waiting = (document for document in documents if trust_request([document], project) is not None)
+        where = ", ".join(dict.fromkeys(shown_path(document.path) for document in waiting))
         notes.append(would_act.left_out(TrustStore(env).decision(would_act), f" ({where})"))
     return [_File(document, Layer.PROJECT, False, may_act=may_act) for document in documents], notes, may_act
 

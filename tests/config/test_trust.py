@@ -75,6 +75,18 @@ def test_after_a_no_a_script_is_not_told_again_what_is_left_out(place: Place) ->
     assert "wait for your trust" in again
 
 
+def test_a_file_in_which_nothing_waits_is_not_named(place: Place) -> None:
+    (place.project / ".mcp.json").write_text('{"mcpServers": {"here": {"command": "true"}}}')
+    for harmless in ("", "[agent]\nmax_steps = 3\n"):
+        place.file.write_text(harmless)
+        (waits,) = load(project=place.project, env=place.env).notes
+        assert "mcp.json" in waits
+        assert "config.toml" not in waits
+    place.acts(MODEL)
+    (waits,) = load(project=place.project, env=place.env).notes
+    assert "config.toml" in waits
+
+
 def test_it_holds_for_the_real_directory_only(place: Place, tmp_path: Path) -> None:
     place.trust.record(place.acts(MODEL), is_trusted=True)
     (tmp_path / "same").symlink_to(place.project)
