@@ -24,6 +24,9 @@ from nca.sessions.sql import SessionDatabase, Transaction
 from nca.sessions.usage import UsageRow
 from nca.sessions.view_rows import BESIDE, CURRENT, CompactionRecord, StoredItem, StoredView, SummaryPlace, go_to
 
+FORKED = "(fork) "
+"""Before the title of a fork."""
+
 
 class ViewCopy(msgspec.Struct, frozen=True):
     """A view by its number. `parent`: the view before it, None for view 0. Summaries are in `SessionCopy.summaries`,
@@ -256,8 +259,8 @@ def add(database: SessionDatabase, session_id: str, copy: SessionCopy, *, forked
         if forked_from is not None:
             connection.execute("UPDATE sessions SET has_forks = 1 WHERE number = ?", (forked_from,))
             # In front: a title is as long as a first message, and lists cut its end.
-            marked = "UPDATE sessions SET title = '(fork) ' || title WHERE id = ? AND name = '' AND title <> ''"
-            connection.execute(marked, (session_id,))
+            marked = "UPDATE sessions SET title = ? || title WHERE id = ? AND name = '' AND title <> ''"
+            connection.execute(marked, (FORKED, session_id))
     return True
 
 

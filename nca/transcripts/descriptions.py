@@ -9,7 +9,8 @@ from nca.context.retention import kept_in_words
 from nca.context.view import Marker, Range, Stub, Summary, seqs
 from nca.messages import Entry, Message, Part, TextPart
 from nca.sessions.session import SessionInfo
-from nca.sessions.transfer import SessionCopy
+from nca.sessions.transfer import FORKED, SessionCopy
+from nca.sessions.usage import BESIDE, UNREPORTED
 from nca.sessions.view_rows import PUTS_ASIDE, CompactionRecord
 from nca.transcripts.formats.records import PLACES
 
@@ -93,7 +94,18 @@ def model_in_words(info: SessionInfo) -> str:
 
 
 def session_title(copy: SessionCopy) -> str:
-    return copy.info.name or copy.info.title or f"Session {copy.info.id}"
+    """Its name, or else the beginning of its first message, with “…” if that goes on."""
+    info = copy.info
+    if info.name or not info.title:
+        return info.name or f"Session {info.id}"
+    begun = info.title.removeprefix(FORKED)
+    said = (" ".join(entry.message.text.split()) for entry in copy.entries if entry.message.role == "user")
+    whole = next((text for text in said if text.startswith(begun)), begun)
+    return info.title if whole == begun else f"{info.title.rstrip()}…"
+
+
+REQUESTS = {BESIDE: "none: a summary, a task or /btw", UNREPORTED: "none: an answer that broke off"}
+"""In place of the number of a message: the requests that are about none."""
 
 
 def message_notes(

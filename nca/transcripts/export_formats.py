@@ -28,7 +28,7 @@ _ADVICE = "Name another file, or use --force."
 def to_markdown(copy: SessionCopy) -> str:
     """The whole log in order. Hidden messages say what the model sees instead."""
     replaced = describe.replacements(copy)
-    compacted = describe.compaction_positions(copy)
+    compacted = list(enumerate(describe.compaction_positions(copy), 1))
     lines = [f"# {_line(describe.session_title(copy))}", ""]
     lines += [f"- {name}: {_line(value)}" for name, value in describe.session_facts(copy).items()]
     for entry in copy.entries:
@@ -36,8 +36,8 @@ def to_markdown(copy: SessionCopy) -> str:
         item = replaced.get(entry.seq)
         if isinstance(item, Stub):
             lines += ["", "The model sees:", "", _fenced(item.text)]
-        for record in (record for seq, record in compacted if seq == entry.seq):
-            lines += ["", "---", "", f"**Compaction {_line(record.id)}** · {_line(describe.compaction_line(record))}"]
+        for number, record in ((number, record) for number, (seq, record) in compacted if seq == entry.seq):
+            lines += ["", "---", "", f"**Compaction {number}** · {_line(describe.compaction_line(record))}"]
             for summary in describe.new_summaries(copy, record):
                 lines += ["", f"{_line(describe.summary_line(summary))}:", "", _fenced(summary.text)]
             lines += ["", "---"]

@@ -66,8 +66,8 @@ def _page(copy: SessionCopy) -> Iterator[str]:
         yield f"<figure>{chart}</figure>"
     if compactions:
         rows = [
-            f'<li><a href="#c{one.view_after}">c{one.view_after}</a> {html_escaped(describe.compaction_line(one))}</li>'
-            for _, one in compactions
+            f'<li><a href="#c{one.view_after}">{number}</a> {html_escaped(describe.compaction_line(one))}</li>'
+            for number, (_, one) in enumerate(compactions, 1)
         ]
         listed = f"<ul>\n{chr(10).join(rows)}\n</ul>"
         yield listed if len(rows) <= _LISTED else _folded(f"{len(rows):,} compactions", listed)
@@ -87,9 +87,9 @@ class _Log:
         self._replaced = describe.replacements(copy)
         self._places = {summary: place for place, summary in enumerate(map(_key, copy.summaries), 1)}
         self._shown: set[str] = set()
-        self._compacted: dict[int, list[CompactionRecord]] = defaultdict(list)
-        for seq, record in compactions:
-            self._compacted[seq].append(record)
+        self._compacted: dict[int, list[tuple[int, CompactionRecord]]] = defaultdict(list)
+        for number, (seq, record) in enumerate(compactions, 1):
+            self._compacted[seq].append((number, record))
 
     def drawn(self) -> Iterator[str]:
         for item, run in groupby(self._copy.entries, lambda entry: self._replaced.get(entry.seq, _SHOWN)):
@@ -111,9 +111,9 @@ class _Log:
         for entry in entries:
             item = self._replaced.get(entry.seq)
             yield from _message(entry, self._copy.pins, item if isinstance(item, Stub) else None)
-            for record in self._compacted[entry.seq]:
+            for number, record in self._compacted[entry.seq]:
                 yield f'<section id="c{record.view_after}">'
-                yield f"<h2>Compaction {html_escaped(record.id)} · {describe.utc_time(record.at)}</h2>"
+                yield f"<h2>Compaction {number} · {describe.utc_time(record.at)}</h2>"
                 yield f"<p>{html_escaped(describe.compaction_line(record))}</p>"
                 for summary in describe.new_summaries(self._copy, record):
                     yield self._summary(summary)
@@ -199,7 +199,8 @@ def _usage(copy: SessionCopy) -> Iterator[str]:
         cost = f"${used.cost:.4f}" if used.cost is not None else "?"
         counts = (used.prompt_tokens, used.cache_read_tokens, used.completion_tokens)
         cells = "".join(f"<td>{count:,}</td>" for count in counts)
-        yield f"<tr><td>{row.seq}</td><td>{html_escaped(row.model)}</td>{cells}<td>{cost}</td></tr>"
+        after = describe.REQUESTS.get(row.seq, f"{row.seq:,}")
+        yield f"<tr><td>{after}</td><td>{html_escaped(row.model)}</td>{cells}<td>{cost}</td></tr>"
     yield "</table></details>"
 
 

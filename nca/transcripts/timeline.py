@@ -59,7 +59,10 @@ def timeline(copy: SessionCopy) -> str:
             *_axes(top, head),
             *_turn_ticks(copy),
             f'<polyline class="line" points="{line}"/>',
-            *(_mark(seq, record, head, numbered=len(marks) <= _MOST_NUMBERED) for seq, record in marks),
+            *(
+                _mark(number, seq, record, head, is_shown=len(marks) <= _MOST_NUMBERED)
+                for number, (seq, record) in enumerate(marks, 1)
+            ),
             "</svg>",
         ]
     )
@@ -117,17 +120,18 @@ def _turn_ticks(copy: SessionCopy) -> Iterator[str]:
             yield f'<text x="{x}" y="{_GROUND + 16}" text-anchor="middle">{place + 1}</text>'
 
 
-def _mark(seq: int, record: CompactionRecord, head: int, *, numbered: bool) -> str:
+def _mark(number: int, seq: int, record: CompactionRecord, head: int, *, is_shown: bool) -> str:
+    """A compaction, with its number among them if that is to be shown."""
     x = _x(seq, head)
     undone = " undone" if record.undone else ""
     facts = f", kept {record.kept_facts} of {record.total_facts} facts" if record.total_facts else ""
     change = f"{record.tokens_before:,} to {record.tokens_after:,} tokens"
-    title = f"compaction c{record.view_after}: {change}{facts}{undone}"
-    number = f'<text x="{x}" y="{_TOP - 8}" text-anchor="middle">c{record.view_after}</text>' if numbered else ""
+    title = f"compaction {number}: {change}{facts}{undone}"
+    written = f'<text x="{x}" y="{_TOP - 8}" text-anchor="middle">{number}</text>' if is_shown else ""
     return (
         f'<a href="#c{record.view_after}"><g class="mark{undone}"><title>{title}</title>'
         f'<line x1="{x}" x2="{x}" y1="{_TOP}" y2="{_GROUND}"/>'
-        f'<circle cx="{x}" cy="{_TOP}" r="4"/>{number}</g></a>'
+        f'<circle cx="{x}" cy="{_TOP}" r="4"/>{written}</g></a>'
     )
 
 

@@ -12,14 +12,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nca.context.view import Stub, Summary, Verbatim
-from nca.messages import Entry, Message, Role, ToolCall
+from nca.context.view import Stub, Summary, Verbatim, View
+from nca.messages import Entry, Message, Role, ToolCall, Usage
+from nca.sessions import Store
 from nca.sessions.transfer import FIRST_VIEW, ViewCopy, new_copy
+from nca.sessions.usage import BESIDE, UNREPORTED
 from nca.sessions.views import CompactionRecord, SummaryPlace
+from nca.transcripts.export_formats import to_markdown
 from nca.transcripts.html_page import to_html
 from nca.transcripts.timeline import STACK
 from tests.terminal.render.test_theme import contrast
-from tests.transcripts.samples import HOSTILE, full
+from tests.transcripts.samples import HOSTILE, RECORD, full
 
 _TAGS = (
     "html head meta title style body h1 h2 dl dt dd figure svg text line polyline polygon rect a g circle main article"
@@ -125,6 +128,31 @@ def test_compactions_and_what_they_hid_are_visible() -> None:
     assert '<svg viewBox="0 0 960 280"' in page
     assert page.count('class="mark') == 2
     assert "Usage of each request" in reader.text
+
+
+def test_compactions_are_numbered_one_after_the_other_and_requests_beside_say_so() -> None:
+    text = "Decide about the rounding of prices. " * 10
+    with Store.open(None) as store:
+        session = store.create(directory="/", model="m")
+        session.log.append([Message("user", text), Message("assistant", "Done."), Message("user", "Go on.")])
+        for stage in ("summarize", "collapse", "expand", "summarize"):
+            session.views.commit(View(), msgspec.structs.replace(RECORD, stages=(stage,)))
+        for seq in (2, BESIDE, UNREPORTED):
+            session.usage.record(seq, "m", Usage(700, 20), 0)
+        copy = store.copy_of(session.info.id)
+        named = msgspec.structs.replace(copy, info=msgspec.structs.replace(copy.info, name="prices"))
+        page, forked, markdown = to_html(copy), store.copy_of(store.fork(session.info.id).id), to_markdown(copy)
+    reader = check(page)
+    assert re.findall(r"Compaction (\S+) ", reader.text) == ["1", "2"]
+    assert re.findall(r'href="#c\d+">(\S+)</a> ', page) == ["1", "2"]
+    assert re.findall(r"compaction (\S+):", page) == ["1", "2"]
+    assert re.findall(r"\*\*Compaction (\S+)\*\*", markdown) == ["1", "2"]
+    rows = re.findall(r"<tr><td>(.*?)</td>", page)
+    assert rows == ["2", "none: a summary, a task or /btw", "none: an answer that broke off"]
+    titles = [re.findall("<h1[^>]*>(.*)</h1>", to_html(one))[0] for one in (copy, forked, named)]
+    begun = text[: len(titles[0]) - 1]
+    assert len(begun) > 100
+    assert titles == [f"{begun}…", f"(fork) {begun}…", "prices"]
 
 
 def test_what_was_compacted_away_is_one_line_until_it_is_opened() -> None:

@@ -30,7 +30,7 @@ def test_all_of_it_is_there_in_order() -> None:
         "## 1 · user (the model sees summary s1 instead)",
         "## 3 · tool (words, error, the model sees a placeholder)",
         "The model sees:\n\n```\nstub",
-        "**Compaction c1** · ",
+        "**Compaction 1** · ",
         "900 → 300 tokens, kept 1 of 1 rules, 2 of 3 of your messages",
         "Summary s1 of messages 1–2, by",
         "→ words\n\n```\nwords\n```",

@@ -26,7 +26,7 @@ def test_reports_make_the_line_and_a_compaction_its_step() -> None:
     picture = ElementTree.fromstring(timeline(copy))
     assert len(picture.findall(".//g")) == 2
     assert [group.get("class") for group in picture.findall(".//g")] == ["mark", "mark undone"]
-    assert "compaction c1: 900 to 300 tokens" in "".join(picture.itertext())
+    assert "compaction 1: 900 to 300 tokens" in "".join(picture.itertext())
 
 
 def test_without_reports_it_is_an_estimate_by_the_view_in_force() -> None:
