@@ -166,17 +166,12 @@ def _content(message: Message, outputs: Path | None) -> str:
     content = message.content
     if isinstance(content, str):
         return "" if message.is_synthetic else _whole_output(message, content, outputs)
-    texts: list[str] = []
-    is_own = False
+    texts = []
     for part in content or ():
         if isinstance(part, AttachmentPart):
             texts.append(f"{part.path}\n{part.text}")
-            is_own = False
         elif isinstance(part, TextPart) and (part.source or message.source) != "nca":
-            # What was typed and pasted is on the same lines here as in the message (`Message.said`).
-            before = texts.pop() if is_own and part.source else ""
-            texts.append(before + part.text)
-            is_own = bool(part.source)
+            texts.append(part.text)
     return "\n".join(texts)
 
 

@@ -15,7 +15,7 @@ from nca.agent.memory import Memory
 from nca.agent.state import SessionState
 from nca.config.loaded import defaults
 from nca.context.view import Marker, View, looked_up
-from nca.messages import Message, ToolCall, user_message
+from nca.messages import Message, ToolCall
 from nca.models.catalog import ModelFacts
 from nca.sessions import Hit, Session, Store
 from nca.sessions.results import Neighbour
@@ -23,7 +23,6 @@ from nca.tools.recall import MAX_ANSWER_TOKENS, MAX_EXPANDED_TOKENS, Recall, ans
 from nca.tools.tool import ToolOutcome
 from nca.tools.toolbox import Toolbox, default_toolbox
 from nca.vocabulary import count
-from nca.words import Span
 from tests.sessions.samples import said
 
 LONG = "0123456789abcdef walrus é漢字 {}[]();: " * 200
@@ -133,16 +132,6 @@ async def test_lines_of_a_message_are_shown_in_pieces_that_join(box: Toolbox, se
         assert (f"continue with lines={last + 1}-1900" in header) == (last < 1_900)
         first = last + 1
     assert joined == "".join(whole.splitlines(keepends=True)[100:1_900])
-
-
-async def test_recall_numbers_the_lines_that_a_message_has(box: Toolbox, session: Session) -> None:
-    pasted = "".join(f"line {number}\n" for number in range(1, 300))
-    parts = (Span("Explain this: ", "typed"), Span(pasted, "pasted"), Span("Briefly.", "typed"))
-    [entry] = session.log.append([user_message(parts)])
-    assert len(entry.message.lines) == 300
-    answer = (await run(box, expand=str(entry.seq), lines="1-2")).text
-    assert f"[{entry.seq}: lines 1-2 of 300." in answer
-    assert "\nExplain this: line 1\nline 2\n" in answer
 
 
 async def test_a_line_that_is_too_long_says_where_it_goes_on(box: Toolbox, session: Session) -> None:
