@@ -256,11 +256,7 @@ class Compactor:
                 return await self.summarizer.ask(question, deadline - time.monotonic())
             return await self.summarizer.consult_stage(question)
 
-        proposal = await drive_async(planning, answer)
-        if proposal.facts is not None:
-            # Counted now, while nobody may be waiting: a prepared plan is put in force right before a request.
-            proposal.facts.count()
-        return proposal
+        return await drive_async(planning, answer)
 
     def adopt(self, reply: Reply, made_by: str, seconds: float) -> bool:
         """Replace messages by the provider's own summary that covers them; False if none could be replaced.

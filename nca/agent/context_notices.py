@@ -26,7 +26,6 @@ from nca.context.view import Stub, is_shown, without_ranges
 from nca.errors import ContextDoesNotFit, StoreError
 from nca.events import ContextWarning
 from nca.humanize import one_line
-from nca.messages import TextPart
 from nca.models.catalog import money
 from nca.tools.planning import Compact
 from nca.words import Words
@@ -71,10 +70,8 @@ def cut_newest_notice(window: Window, seq: int) -> str:
     if stub is None:
         return ""
     message, meter = window.history.message(seq), window.meter
-    content = message.content if isinstance(message.content, tuple) else ()
-    theirs = {line for part in content if isinstance(part, TextPart) for line in part.text.splitlines()}.union(
-        message.lines
-    )
+    # A pasted line may stand behind a typed word, and in the request behind the tag of the paste.
+    theirs = {*message.lines, *(line for span in message.said for line in span.text.splitlines())}
     lines, seen = len(message.lines), sum(bool(line.strip()) and line in theirs for line in stub.text.splitlines())
     shown = f"{seen:,} of its {lines:,} lines" if lines > seen else "a part of it"
     is_larger = meter.scaled(window.history.run_tokens(seq, seq)) > window.budget.window_tokens

@@ -34,15 +34,7 @@ _SINGULAR = {"words": "message", "files": "file", "errors": "error"}
 
 def bench(
     file: flags.ConversationFile,
-    model: Annotated[
-        str,
-        typer.Option(
-            "--model",
-            "-m",
-            help="The model whose window and prices count. Default: the session's.",
-            autocompletion=flags.models,
-        ),
-    ] = "",
+    model: flags.CountedModel = "",
     context_window: flags.ContextWindow = None,
     max_output_tokens: flags.MaxOutputTokens = None,
     compact_threshold: flags.CompactThreshold = None,

@@ -28,15 +28,7 @@ STAGES_HELP = (
 
 def compact(
     file: flags.ConversationFile = "-",
-    model: Annotated[
-        str,
-        typer.Option(
-            "--model",
-            "-m",
-            help="The model whose window sets the budget. Default: the session's.",
-            autocompletion=flags.models,
-        ),
-    ] = "",
+    model: flags.CountedModel = "",
     context_window: flags.ContextWindow = None,
     max_output_tokens: flags.MaxOutputTokens = None,
     target: Annotated[str | None, typer.Option(help="The share of the budget to compact down to.")] = None,

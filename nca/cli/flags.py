@@ -147,6 +147,15 @@ Model = Annotated[
         autocompletion=models,
     ),
 ]
+CountedModel = Annotated[
+    str,
+    typer.Option(
+        "--model",
+        "-m",
+        help="The model whose window and prices count. Default: the session's.",
+        autocompletion=models,
+    ),
+]
 AsAgent = Annotated[
     str | None,
     typer.Option(

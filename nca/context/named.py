@@ -44,7 +44,7 @@ def _names_of(text: str) -> frozenset[str]:
 
 def _is_quantity(name: str) -> bool:
     """A number and its unit: 0.21s, 102ms, 4096MB."""
-    return name[0] in _DIGITS and name.lstrip(f"{_DIGITS}.").isalpha()
+    return name[0] in _DIGITS and name.count(".") <= 1 and name.lstrip(f"{_DIGITS}.").isalpha()
 
 
 def _without_place(name: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from copy import copy
 from itertools import chain, islice
 
 from nca.context.history import History
@@ -51,8 +52,8 @@ class KeptFacts:
 
     def as_of(self, history: History, coming: int) -> KeptFacts:
         """The same for a log that has grown since, and gets so many messages of the person next."""
-        later = KeptFacts(history, self._view)
-        later._changed, later._coming = self._changed, coming
+        later = copy(self)
+        later._history, later._coming, later._counted = history.so_far(), coming, None
         return later
 
     def count(self) -> tuple[int, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nca.context.summary import prompt
+from nca.context.summary import prompt, without_pending
 
 
 @pytest.mark.parametrize("name", ["detailed", "bullets"])
@@ -27,6 +27,13 @@ def test_the_nine_sections_in_their_order() -> None:
         "### Key concepts",
         "### Done",
     ]
+
+
+def test_two_of_the_sections_speak_of_the_moment_of_the_prose() -> None:
+    headings = [line for line in prompt("detailed").splitlines() if line.startswith("### ")]
+    prose = "\n".join(f"{heading}\n- a line" for heading in headings)
+    left = [line for line in without_pending(prose).splitlines() if line.startswith("### ")]
+    assert set(headings).difference(left) == {"### Pending and next step", "### Current work"}
 
 
 def test_an_unknown_prompt_is_a_missing_file() -> None:

@@ -15,6 +15,18 @@ from tests.context.samples import PROSE
 from tests.library.test_context_view import WINDOW, Rows, talk
 
 
+class Held:
+    """A summarizer that says that it was asked, and waits until it may go on."""
+
+    def __init__(self) -> None:
+        self.asked, self.go_on = asyncio.Event(), asyncio.Event()
+
+    async def summarize(self, _: Rows) -> str:
+        self.asked.set()
+        await self.go_on.wait()
+        return PROSE
+
+
 async def test_it_gives_what_fit_gives() -> None:
     view, other, log = nca.ContextView(context_window=WINDOW), nca.ContextView(context_window=WINDOW), talk(40)
     for count in (4, 40, 80, 160):
@@ -47,22 +59,16 @@ async def test_the_work_is_done_in_another_thread_and_the_summary_in_the_loop() 
 
 
 async def test_a_second_task_is_refused_while_the_first_waits_and_the_first_goes_on() -> None:
-    asked, go_on = asyncio.Event(), asyncio.Event()
-
-    async def summarize(_: Rows) -> str:
-        asked.set()
-        await go_on.wait()
-        return PROSE
-
-    view, log = nca.ContextView(context_window=WINDOW, summarizer=summarize), talk(40)
+    summarizer = Held()
+    view, log = nca.ContextView(context_window=WINDOW, summarizer=summarizer.summarize), talk(40)
     first = asyncio.create_task(view.afit(log))
     second = asyncio.create_task(view.afit([{"role": "user", "content": "My word is walrus."}]))
     with pytest.raises(nca.ViewInUse, match=r"^This view is fitting another request\. Use one"):
         await second
-    await asked.wait()
+    await summarizer.asked.wait()
     with pytest.raises(nca.ViewInUse):
         view.fit(log)
-    go_on.set()
+    summarizer.go_on.set()
     assert (await first).compacted
     assert "walrus" not in view.recall(query="walrus")
     assert not (await view.afit(log)).compacted
@@ -158,14 +164,8 @@ async def test_after_a_cancelled_request_the_next_one_waits_for_what_was_left(ti
 
 
 async def test_who_waits_for_what_was_left_may_be_cancelled_too_and_only_one_is_next() -> None:
-    asked, go_on = asyncio.Event(), asyncio.Event()
-
-    async def summarize(_: Rows) -> str:
-        asked.set()
-        await go_on.wait()
-        return PROSE
-
-    view, log = nca.ContextView(context_window=WINDOW, summarizer=summarize), talk(40)
+    summarizer = Held()
+    view, log = nca.ContextView(context_window=WINDOW, summarizer=summarizer.summarize), talk(40)
     left = await left_at_work(view, log)
     waiting = asyncio.create_task(view.afit(log))
     await asyncio.sleep(0)
@@ -176,8 +176,8 @@ async def test_who_waits_for_what_was_left_may_be_cancelled_too_and_only_one_is_
     left.goes_on.set()
     with pytest.raises(nca.ViewInUse):
         await second
-    await asked.wait()
-    go_on.set()
+    await summarizer.asked.wait()
+    summarizer.go_on.set()
     assert (await first).compacted
 
 

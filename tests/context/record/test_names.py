@@ -56,3 +56,8 @@ def test_what_was_typed_comes_before_what_the_model_said_and_that_before_what_wa
 def test_a_number_with_its_unit_is_no_name(number: Decimal, unit: str) -> None:
     shown = [calling(call("c1", "shell", command="pytest")), result("c1", f"6 passed in {number}{unit}, see log_1.txt")]
     assert [piece.text for piece in names(_past(*shown))] == ["log_1.txt"]
+
+
+def test_a_version_is_a_name_and_no_quantity() -> None:
+    shown = [calling(call("c1", "shell", command="pip list")), result("c1", "alpha 2.0.0beta")]
+    assert [piece.text for piece in names(_past(*shown))] == ["2.0.0beta"]
