@@ -196,14 +196,14 @@ async def test_one_that_was_slow_at_first_and_dies_is_waited_for_as_any_other() 
         await servers.close()
 
 
-async def test_one_that_stops_reading_and_does_not_end_has_failed() -> None:
+@pytest.mark.parametrize("written", [0, 1, 100_000])
+async def test_one_that_stops_reading_and_does_not_end_has_failed(written: int) -> None:
     async with connected(a_server(is_forked=False)) as server:
         dying = asyncio.create_task(server.call("dies_slowly", {"seconds": 600}))
         while "reads no more" not in server.errors:
             await asyncio.sleep(0.01)
-        for outcome in await asyncio.gather(
-            dying, server.call("echo", {"text": "?" * 100_000}), return_exceptions=True
-        ):
+        beside = [server.call("echo", {"text": "?" * written})] if written else []
+        for outcome in await asyncio.gather(dying, *beside, return_exceptions=True):
             assert "it closed its input" in str(outcome)
         assert server.state == "failed"
 

@@ -88,7 +88,8 @@ class ServerProcess:
         outgoing, to_it = anyio.create_memory_object_stream[Any](0)
         tasks = [
             asyncio.create_task(self._read(process, to_us)),
-            asyncio.create_task(self._write(process, to_it, to_us)),
+            asyncio.create_task(self._write(process, to_it)),
+            asyncio.create_task(self._watch_input(process, to_us)),
             asyncio.create_task(self._keep_errors(process)),
         ]
         try:
@@ -154,7 +155,7 @@ class ServerProcess:
         code = process.returncode
         return "it closed its output" if code is None else f"it {process_groups.how_ended(code)}"
 
-    async def _write(self, process: asyncio.subprocess.Process, to_it: Any, to_us: Any) -> None:
+    async def _write(self, process: asyncio.subprocess.Process, to_it: Any) -> None:
         assert process.stdin is not None
         async with to_it:
             try:
@@ -163,13 +164,24 @@ class ServerProcess:
                     process.stdin.write(text.encode() + b"\n")
                     await process.stdin.drain()
             except OSError:
-                # It does not read any more. Wait for the reason, then fail the requests that wait for an answer.
-                try:
-                    await asyncio.wait_for(self.ended.wait(), REASON_SECONDS)
-                except TimeoutError:
-                    self.reason = "it closed its input"
-                    self.ended.set()
-                to_us.close()
+                # Who sends now waits for the reason as well; `_watch_input` has it.
+                await self.ended.wait()
+
+    async def _watch_input(self, process: asyncio.subprocess.Process, to_us: Any) -> None:
+        """Fail the requests that wait for an answer when it does not read any more, whether or not one is written.
+
+        A write does not always fail: the first one to a closed pipe returns before asyncio knows that it is closed.
+        """
+        assert process.stdin is not None
+        with contextlib.suppress(OSError):
+            # A cancellation must not reach asyncio's own future.
+            await asyncio.shield(process.stdin.wait_closed())
+        try:
+            await asyncio.wait_for(self.ended.wait(), REASON_SECONDS)
+        except TimeoutError:
+            self.reason = "it closed its input"
+            self.ended.set()
+        to_us.close()
 
     async def _keep_errors(self, process: asyncio.subprocess.Process) -> None:
         assert process.stderr is not None
