@@ -149,7 +149,7 @@ class History:
             beside = [other for _, other in opened if other is not own]
             try:
                 copied = {} if wanted.session else self._copies(place, own, opened)
-                found = own.search(question, wanted, limit, HIT_CHARS, beside=beside, clean=self._cleaned)
+                found = self._found(own, question, wanted, limit, beside)
                 known |= {
                     id: self._shown(one)
                     for id in {hit.session for hit in found}
@@ -225,9 +225,21 @@ class History:
             raise ToolError("; ".join(problems))
         return opened, problems
 
+    def _found(
+        self, own: PastSessions, question: str, wanted: Wanted, limit: int, beside: Sequence[PastSessions]
+    ) -> list[Hit]:
+        """Raises StoreError if `own` cannot be searched. One beside it that cannot be read weighs no words."""
+        with suppress(StoreError):
+            return own.search(question, wanted, limit, HIT_CHARS, beside=beside, clean=self._cleaned)
+        return own.search(question, wanted, limit, HIT_CHARS, clean=self._cleaned)
+
     def _copies(self, place: Place, own: PastSessions, opened: Sequence[tuple[Place, PastSessions]]) -> Copies:
-        imported = [other.imported(sessions) for other, sessions in opened if other is not place]
-        return place.copies(own, dict(item for one in imported for item in one.items()))
+        """Raises StoreError if `own` cannot be read. Another place that cannot be read is named when it is asked."""
+        imported: dict[tuple[str, str], int] = {}
+        for other, sessions in opened:
+            with suppress(StoreError):
+                imported |= other.imported(sessions) if other is not place else {}
+        return place.copies(own, imported)
 
     def _said(self, opened: Sequence[tuple[Place, PastSessions]], notes: Sequence[str]) -> list[str]:
         return [note for note in (*notes, *(place.note() for place, _ in opened)) if note]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -268,6 +269,28 @@ async def test_what_cannot_be_read_hides_nothing_else(tmp_path: Path, monkeypatc
     assert "some sessions cannot be read: " in text
     assert "is damaged" in text
     assert "1 file of other agents cannot be read" in text
+
+
+@pytest.mark.parametrize("table", ["sessions", "messages", "passages"])
+@pytest.mark.parametrize("is_own", [True, False])
+async def test_a_table_that_cannot_be_read_hides_no_hits_of_other_places(
+    machine: Machine, table: str, is_own: bool
+) -> None:
+    claude_session(machine.home, "c1", "/work", ["a foreign hippo", "yes"])
+    machine.index()
+    with Store.open(store_of(machine.home)) as store:
+        talk(store, "/work", "an own hippo", "yes")
+    whole = await asked(machine.history, "recall", query="hippo")
+    assert "foreign hippo" in whole
+    assert "own hippo" in whole
+    torn = store_of(machine.home) if is_own else machine.path
+    with closing(sqlite3.connect(torn)) as database:
+        database.execute("PRAGMA writable_schema = ON")
+        database.execute("DELETE FROM sqlite_schema WHERE name = ?", (table,))
+        database.commit()
+    text = await asked(Machine(machine.home).history, "recall", query="hippo")
+    assert ("foreign hippo" if is_own else "own hippo") in text
+    assert "some sessions cannot be read: " in text
 
 
 async def test_an_index_that_is_damaged_or_of_another_version_is_made_again(machine: Machine) -> None:
