@@ -82,7 +82,7 @@ class _ChangingTool(TypedTool):
     def approval(self, arguments: dict[str, Any]) -> Approval:
         asked = self._signature.read(arguments)
         change = self._plan(**asked)
-        _check_redacted(change)
+        _check(change)
         warnings = []
         diff = change.diff()
         if is_masked := has_unseen(diff):
@@ -101,7 +101,7 @@ class _ChangingTool(TypedTool):
     def _carry_out(self, **arguments: Any) -> ToolOutcome:
         with self._lock:
             change = self._plan(**arguments)
-            _check_redacted(change)
+            _check(change)
             diff, approved, self._approved = change.diff(), self._approved, None
             if approved is not None and approved[0] == _given(arguments) and approved[1] != diff:
                 raise ToolError(f"{change.name} has changed just now; read it again", asks_to_read=True)
@@ -324,10 +324,15 @@ def _checked(text: str, argument: str) -> str:
     return clean_text(text)
 
 
-def _check_redacted(change: Change) -> None:
-    """The placeholder for a redacted key (nca.redact) must not replace the key in the file."""
-    before = change.before.text if change.before else ""
-    if change.after.count(_REDACTED) > before.count(_REDACTED):
+def _check(change: Change) -> None:
+    """A placeholder for a redacted key (nca.redact) must not replace that key, nor UTF-8 stand beside other bytes."""
+    before = change.before or TextFile("")
+    if before.would_mix(change.after):
+        raise ToolError(
+            f"{change.name} is not UTF-8, so only ASCII text can be put into it;"
+            " write_file replaces all of it, as UTF-8"
+        )
+    if change.after.count(_REDACTED) > before.text.count(_REDACTED):
         raise ToolError(
             f"the text holds {_REDACTED!r}, which stands for a key that is not shown;"
             " leave such lines alone and change the others with edit_file"

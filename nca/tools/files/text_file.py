@@ -66,6 +66,10 @@ class TextFile:
         """Encode a new text for this file."""
         return self.mark + text.encode(self.codec, "surrogateescape" if self.codec == "utf-8" else "strict")
 
+    def would_mix(self, text: str) -> bool:
+        """Whether a new text would put UTF-8 beside bytes of another encoding, of which this file has nothing else."""
+        return _has_other_bytes(text) and _has_letters(text) and not _has_letters(self.text)
+
     def with_own_line_ends(self, text: str) -> str:
         """Convert the line endings of a text to those of this file; a text that has `\\r\\n` is left alone."""
         if "\r\n" in text or self.line_end == "\n":
@@ -128,11 +132,21 @@ def _may_be(raw: bytes, text: str) -> bool:
 
 def can_save(before: TextFile | None, after: str) -> bool:
     """Whether an editor can probably hold the text and give back the same bytes."""
+    return not _has_other_bytes(after) and (before is None or (before.codec == "utf-8" and not before.mark))
+
+
+def _has_other_bytes(text: str) -> bool:
+    """Whether it holds bytes that are not UTF-8."""
     try:
-        after.encode()
+        text.encode()
     except UnicodeEncodeError:
-        return False
-    return before is None or (before.codec == "utf-8" and not before.mark)
+        return True
+    return False
+
+
+def _has_letters(text: str) -> bool:
+    """Whether it holds characters that are neither ASCII nor such bytes."""
+    return not text.encode(errors="ignore").isascii()
 
 
 def says_the_same(one: str, other: str) -> bool:

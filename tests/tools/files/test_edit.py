@@ -354,6 +354,20 @@ async def test_a_near_miss_in_a_file_that_is_not_utf_8_says_what_helps(tools: To
     assert (tools.root / "f").read_bytes().decode("cp1252") == "name;price\ncafé;2,60\nthé;3\nplain;1\n"
 
 
+async def test_no_utf_8_is_put_beside_bytes_of_another_encoding(tools: Tools) -> None:
+    other, torn = "café;2\nplain;1\n".encode("cp1252"), "café;2\n".encode() + b"\xff\nplain;1\n"
+    for name, content in (("other", other), ("torn", torn)):
+        (tools.root / name).write_bytes(content)
+        await tools.reader.call(name)
+    with pytest.raises(ToolError, match="other is not UTF-8, so only ASCII text can be put into it; write_file"):
+        await tools.edit("other", "plain;1", "naïve;1")
+    assert (tools.root / "other").read_bytes() == other
+    await tools.edit("torn", "plain;1", "naïve;1")
+    assert (tools.root / "torn").read_bytes() == torn.replace(b"plain", "naïve".encode()), "UTF-8 with a wrong byte"
+    await tools.writer.call("other", "café;2\nnaïve;1\n")
+    assert (tools.root / "other").read_text("utf-8") == "café;2\nnaïve;1\n"
+
+
 @pytest.mark.parametrize(
     ("text", "old", "words", "excerpt"),
     [
