@@ -32,7 +32,7 @@ from nca.context.retention import KeptFacts
 from nca.context.stages.custom import StageRequest, act
 from nca.context.stages.deduplicate import deduplicate, fix_pointers, superseded
 from nca.context.stages.prune import fill, prune
-from nca.context.stages.summarize import LIVE_SHARE, summarize, summarize_range, target_with_words
+from nca.context.stages.summarize import LIVE_SHARE, summarize, summarize_range, target_with_words, words_would_go
 from nca.context.stages.trim import trim
 from nca.context.stages.truncate import truncate
 from nca.context.summary import SummaryFailure, SummaryJob, SummaryRequest, Written
@@ -226,8 +226,8 @@ class Planning:
         elif "summarize" in self.job.settings.stages:
             self.most_target = most
             is_within = target < self.draft.tokens <= most and not self.job.settings.max_messages
-            if is_within and self._is_whole() and target_with_words(self.draft, self.job, target, most) > target:
-                # Nothing needs the room for which words would go, unless a person has limited what is shown.
+            if is_within and self._is_whole() and words_would_go(self.draft, self.job, target, most):
+                # Nothing needs the room, unless a person has limited what is shown.
                 target = self.draft.tokens
         self.limit = int(share * self.budget.budget_tokens)
         self.target = min(target, self.limit)

@@ -59,44 +59,37 @@ def test_the_laws_hold(seed: int) -> None:
     assert {number: found for number, law in LAWS.items() if (found := list(law(trial)))} == {}
 
 
-@pytest.mark.parametrize(
-    ("number", "seed"),
-    [
-        (2, 4_002_371),
-        (3, 4_001_555),
-        (2, 8_001_016),
-        (10, 6_100_031),
-        (10, 7_002_350),
-        (1, 90_012_603),
-        (2, 90_001_840),
-        (2, 190_644),
-        (10, 260_001_940),
-        (4, 260_001_977),
-        (1, 260_037_630),
-        (2, 260_037_630),
-        (1, 260_032_267),
-    ],
-)
-def test_a_session_that_broke_a_law_keeps_it(number: int, seed: int) -> None:
-    assert problems_of(number, seed) == []
-
-
 BROKE_ONCE = [
     (1, 308),
     (1, 840),
     (1, 861),
     (1, 3464),
+    (1, 90_012_603),
+    (1, 260_032_267),
+    (1, 260_037_630),
     (2, 617),
     (2, 1585),
     (2, 1829),
-    (2, 200001617),
-    (2, 240000539),
+    (2, 190_644),
+    (2, 4_002_371),
+    (2, 8_001_016),
+    (2, 90_001_840),
+    (2, 200_001_617),
+    (2, 240_000_539),
+    (2, 260_037_630),
     (3, 12),
     (3, 231),
     (3, 276),
+    (3, 4_001_555),
+    (4, 260_001_977),
+    (4, 810_000_204),
+    (4, 820_000_403),
     (7, 205),
+    (10, 6_100_031),
+    (10, 7_002_350),
+    (10, 260_001_940),
 ]
-"""Sessions that broke a law: a form that lacked what a shorter one had, room that a large step left empty."""
+"""Laws with sessions that broke them."""
 
 
 @pytest.mark.parametrize(("number", "seed"), BROKE_ONCE)

@@ -117,6 +117,14 @@ def target_with_words(draft: Draft, job: SummaryJob, least: int, most: int) -> i
     return _with_words(draft, _composer(draft, job), Prose(), least, most)
 
 
+def words_would_go(draft: Draft, job: SummaryJob, target: int, most: int) -> bool:
+    """Whether words of the person would go, or be shortened once more, for this target. Of an earlier record, which
+    is all that a program without a log has of them, each line is what was left of some.
+    """
+    has_record = any(is_record(draft.history.message(block.first)) for block in draft.blocks() if block.turn == 0)
+    return has_record or target_with_words(draft, job, target, most) > target
+
+
 def _with_words(draft: Draft, composer: Composer, prose: Prose, least: int, most: int) -> int:
     tried = (least + (most - least) * step // TARGET_STEPS for step in range(TARGET_STEPS)) if least < most else ()
     return next((target for target in tried if composer.has_words(_room(draft, composer, target), prose)), most)
