@@ -69,6 +69,15 @@ def test_commands_of_the_project_and_of_the_person(project: Path) -> None:
     assert skill.beside[0].text.endswith("\nFor all of them")
 
 
+def test_only_a_skill_that_is_called_counts_from_nothing(project: Path) -> None:
+    text = "Take $0 and $1"
+    write(project / ".claude" / "skills" / "pdf" / "SKILL.md", f"---\nname: pdf\ndescription: PDFs\n---\n{text}")
+    write(project / ".claude" / "commands" / "fix.md", text)
+    found = find_prompts(project, project / "none")
+    sent = {name: found[name].call(words("a b"), project).beside[0].text.splitlines()[-1] for name in found}
+    assert sent == {"pdf": "Take a and b", "fix": "Take  and a"}
+
+
 def test_a_projects_command_attaches_nothing_from_outside(project: Path) -> None:
     write(project / ".claude" / "commands" / "spy.md", "@notes.md @../outside.md @~/.ssh/id")
     with pytest.raises(UsageError, match="no such file"):

@@ -275,6 +275,32 @@ async def test_a_request_that_alone_costs_more_than_is_left_is_not_sent(tmp_path
     await room.conversation.close()
 
 
+async def test_exactly_at_the_limit_nothing_more_is_sent(tmp_path: Path) -> None:
+    """Also to a model that is free: the limit is what the session may cost, whoever answers next."""
+    free = ModelFacts("scripted/model", "scripted", 32_000, input_cost=0.0, output_cost=0.0)
+    room = Room(tmp_path, costing(0.5), costing(0.5), costing(0.0), limit=1.0, facts=free)
+    reasons = [(await room.conversation.send(text)).reason for text in ("One", "Two", "Three")]
+    assert reasons == ["answered", "answered", "failed"]
+    assert len(room.model.requests) == 2
+    await room.conversation.close()
+
+
+@pytest.mark.parametrize(("cached", "reason"), [((0, 0), "failed"), ((10**6, 0), "answered"), ((0, 10**6), "answered")])
+async def test_what_the_provider_has_cached_is_priced_as_that(
+    tmp_path: Path, cached: tuple[int, int], reason: str
+) -> None:
+    """As much as it read or wrote for the last request, and never more than the request has."""
+    facts = ModelFacts(
+        "scripted/model", "scripted", 32_000, input_cost=0.001, cache_read_cost=0.0001, output_cost=0.001
+    )
+    first = Reply(Message("assistant", "An answer."), Usage(1_000, 10, *cached, cost=0.5))
+    room = Room(tmp_path, first, costing(0.0), limit=0.0, facts=facts)
+    await room.conversation.send("One")
+    room.conversation.set("session.max_cost", 0.5 + 0.0005 * room.conversation.context.stats().used_tokens)
+    assert (await room.conversation.send("Two")).reason == reason
+    await room.conversation.close()
+
+
 async def test_a_request_that_was_refused_counts_nothing(tmp_path: Path) -> None:
     model = ScriptedModel([ProviderError("It is out of order.")], facts=FACTS)
     conversation = Conversation.open(defaults(), store=Store.open(None), model=model, directory=tmp_path)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from nca.messages import Usage
 from nca.models.catalog import ModelFacts, cost_of, describe, money, request_cost, saved_cost
@@ -42,6 +45,20 @@ def test_a_long_request_costs_in_whole_what_its_tier_says() -> None:
     assert cost_of(TIERED, Usage(101, 1, cache_read_tokens=50)) == 51 * 2.0 + 50 * 0.2 + 6.0
     # What a tier does not say is as it is below all of them.
     assert cost_of(TIERED, Usage(501, 1, cache_read_tokens=1)) == pytest.approx(500 * 3.0 + 0.1 + 4.0)
+
+
+@given(
+    st.builds(Usage, *[st.integers(0, 1_000)] * 4), st.integers(1, 64), st.none() | st.integers(1, 64), st.booleans()
+)
+def test_cached_tokens_without_a_price_cost_as_much_as_the_input_of_that_tier(
+    used: Usage, price: int, other: int | None, reads: bool
+) -> None:
+    """Whatever tokens of the other kind cost."""
+    unpriced, known = ("cache_read_cost", "cache_write_cost") if reads else ("cache_write_cost", "cache_read_cost")
+    below, tier = {"input_cost": price, "output_cost": 4.0, known: other}, {"input_cost": 2 * price}
+    facts = replace(ModelFacts("m", tiers=(replace(PriceTier(500), **tier),)), **below)
+    tiers = (replace(PriceTier(500), **tier, **{unpriced: 2 * price}),)
+    assert cost_of(facts, used) == cost_of(replace(facts, **{unpriced: price}, tiers=tiers), used)
 
 
 def test_prices_by_ranges_are_read_too() -> None:

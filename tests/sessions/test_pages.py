@@ -59,13 +59,25 @@ def test_every_row_that_sqlite_gives_is_read(
 @pytest.mark.parametrize("page_bytes", [512, 4096])
 def test_a_tree_without_rowids_is_read_whole(tmp_path: Path, page_bytes: int) -> None:
     path = tmp_path / "any.db"
-    rows = [(number, "long " * (number % 200)) for number in range(1500)]
+    # Of each length: one byte decides whether a row goes on in another page, and how much of it.
+    rows = [(number, "x" * number) for number in range(1500)]
     with closing(database(path, page_bytes)) as connection, connection:
         connection.executemany("INSERT INTO indexed VALUES (?, ?)", rows)
         [(root,)] = connection.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'indexed'")
     assert isinstance(root, int)
     with path.open("rb") as file:
         assert sorted(record.values for record in Pages(file, page_bytes).index(root)) == rows
+
+
+@pytest.mark.parametrize("page_bytes", [512, 4096])
+def test_rows_of_any_length_about_a_pages_are_read(tmp_path: Path, page_bytes: int) -> None:
+    path = tmp_path / "any.db"
+    rows = [(pages * page_bytes + more,) * 2 for pages in (1, 2) for more in range(-80, 80)]
+    with closing(database(path, page_bytes)) as connection, connection:
+        connection.executemany("INSERT INTO plain (id, a) VALUES (?, zeroblob(?))", rows)
+    with path.open("rb") as file:
+        found = {record.rowid: record.values[1] for record, is_live in Pages(file, page_bytes).records() if is_live}
+    assert {length: found.get(length) for length, _ in rows} == {length: bytes(length) for length, _ in rows}
 
 
 @pytest.mark.parametrize("seed", range(20))
