@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from nca.agent.approvals import Nobody
@@ -124,9 +124,12 @@ def turn(kind: int, number: int) -> list[Message]:
     output = {1: f"line of {word}\n" * 120, 4: f"Error: {word} failed\n[exit code 2]"}.get(kind, "Done.")
     done = [Message("tool", output, tool_call_id=one.id, name=one.name, is_error=kind == 4) for one in steps]
     calls = [Message("assistant", None, tuple(steps)), *done] if steps else []
+    if kind == UNANSWERED:
+        return [asked]
     return [asked, *calls, Message("assistant", f"We decided to keep {word} from now on.")]
 
 
+UNANSWERED = 5
 kinds = st.integers(0, 4)
 turns = st.lists(st.tuples(st.just("turn"), kinds), min_size=1, max_size=6)
 actions = st.lists(
@@ -154,6 +157,8 @@ def act(talk: Talk, what: str, value: int, number: int) -> None:
 @patient
 @trying(0.04)
 @given(st.sampled_from([1_200, 3_000, 100_000]), actions)
+@example(3_000, [("back", 0), ("turn", 0), ("forward", 0)])
+@example(3_000, [("back", 0), ("turn", UNANSWERED), ("forward", 0)])
 def test_going_back_shows_what_was_shown_then(window_tokens: int, steps: list[tuple[str, int]]) -> None:
     talk = Talk(window_tokens)
     talk.turn(1, 0)
@@ -381,27 +386,3 @@ async def test_a_reader_is_refused_whatever_the_writer_has_taken_back_since(room
             await back(reader)
         await reader.close()
     await writer.close()
-
-
-async def test_wrong_arguments_of_going_back_are_named_and_nothing_changes(room: Room) -> None:
-    conversation = room.open(["One.", "Two."], settings={"model.summarizer": "none"})
-    await conversation.send("First")
-    await conversation.send("Second")
-    rewinds, before = conversation.rewinds, conversation.context.effective_history()
-    point = rewinds.point(3)
-    plan = await rewinds.plan(point)
-    given: list[tuple[Any, Any, Any, str]] = [
-        (point, plan, "everything", "what: 'everything' is not valid; valid: both, chat, files"),
-        (3, plan, "chat", "point: expected one of"),
-        (point, None, "both", "plan: expected what `await plan"),
-    ]
-    for one, its_plan, what, said in given:
-        with pytest.raises(UsageError, match=said):
-            await rewinds.go_back(one, its_plan, what)
-    unplanned: Any = "chat"
-    with pytest.raises(UsageError, match="plan: expected what `await plan_forward"):
-        await rewinds.go_forward(unplanned)
-    assert conversation.context.effective_history() == before
-    await rewinds.go_back(point, plan, "chat")
-    assert conversation.context.effective_history() == before[:-2]
-    await conversation.close()

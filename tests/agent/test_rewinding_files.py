@@ -7,14 +7,17 @@ import tempfile
 from pathlib import Path
 from typing import Any, cast
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from nca.agent.rewinding import Point, What
 from nca.agent.user_input import TAKEN_BACK
+from nca.errors import UsageError
 from nca.file_history.history import FileHistory
 from nca.file_history.plan import RewindPlan
 from nca.messages import Message
+from tests.agent.test_conversation import Room
 from tests.agent.test_rewinding import Talk
 from tests.context.effort import patient, trying
 
@@ -134,3 +137,28 @@ def test_what_somebody_wrote_later_is_no_matter_of_a_turn_that_changed_no_file(t
     assert newest.text.startswith("Do it xx")
     assert asyncio.run(talk.rewinds.changes(newest)) == ()
     assert asyncio.run(talk.rewinds.plan(newest)).is_empty
+
+
+async def test_wrong_arguments_of_going_back_are_named_and_nothing_changes(tmp_path: Path) -> None:
+    room = Room(tmp_path)
+    conversation = room.open(["One.", "Two."], settings={"model.summarizer": "none"})
+    await conversation.send("First")
+    await conversation.send("Second")
+    rewinds, before = conversation.rewinds, conversation.context.effective_history()
+    point = rewinds.point(3)
+    plan = await rewinds.plan(point)
+    given: list[tuple[Any, Any, Any, str]] = [
+        (point, plan, "everything", "what: 'everything' is not valid; valid: both, chat, files"),
+        (3, plan, "chat", "point: expected one of"),
+        (point, None, "both", "plan: expected what `await plan"),
+    ]
+    for one, its_plan, what, said in given:
+        with pytest.raises(UsageError, match=said):
+            await rewinds.go_back(one, its_plan, what)
+    unplanned: Any = "chat"
+    with pytest.raises(UsageError, match="plan: expected what `await plan_forward"):
+        await rewinds.go_forward(unplanned)
+    assert conversation.context.effective_history() == before
+    await rewinds.go_back(point, plan, "chat")
+    assert conversation.context.effective_history() == before[:-2]
+    await conversation.close()

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
+
+import apsw
 
 from nca.context.view import Marker, Stub, Summary, Verbatim, View
 from nca.messages import Message, ToolCall
 from nca.sessions import CompactionRecord, Session, Store
 from nca.sessions.database import Database
 from nca.sessions.view_rows import PIN, set_pins
+
+T = TypeVar("T")
 
 MANUAL = CompactionRecord(
     trigger="manual", stages=("summarize",), tokens_before=900, tokens_after=300, kept={"rules": (1, 2)}
@@ -55,6 +61,22 @@ def sqlite_of(store: Store) -> Database:
     """The database of a store in SQLite."""
     assert isinstance(store._database, Database)
     return store._database
+
+
+def once_read(store: Store, sql: str, action: Callable[[], T]) -> list[T]:
+    """Do something, as another process may, when the store has just read a row with a statement that begins so.
+
+    Returns what it gave: nothing as long as no such row was read.
+    """
+    given: list[T] = []
+
+    def trace(cursor: apsw.Cursor, row: apsw.SQLiteValues) -> apsw.SQLiteValues:
+        if not given and cursor.sql.startswith(sql):
+            given.append(action())
+        return row
+
+    sqlite_of(store).connection.set_row_trace(trace)
+    return given
 
 
 def pin(session: Session, *seqs: int) -> None:

@@ -61,8 +61,16 @@ def test_a_second_process_is_told_who_has_the_session(path: Path) -> None:
         assert len(store.open_session(ids[0], read_only=True).log.entries()) == 40
         with store.open_session(ids[1]) as session:
             session.log.append(said("another session is free"))
-        with pytest.raises(SessionLocked):
-            store.delete(ids[0])
+        copy = store.copy_of(ids[0])
+        for change in (
+            lambda: store.delete(ids[0]),
+            lambda: store.delete_kept(ids[0], lambda copy: copy),
+            lambda: store.extend(ids[0], copy),
+            lambda: store.refuse_held(ids[0]),
+        ):
+            with pytest.raises(SessionLocked):
+                change()
+        assert store.copy_of(ids[0]) == copy
     with Store.open(path) as store:
         store.open_session(ids[0]).close()
 

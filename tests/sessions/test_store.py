@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis.strategies import DataObject, data, integers, lists, sampled_from
 
 from nca.config.loaded import defaults
-from nca.errors import SessionNotFound, StoreError
-from nca.messages import Entry
+from nca.errors import SessionNotFound, StoreDamaged, StoreError
+from nca.messages import Entry, Usage
 from nca.sessions import Session, Store, transfer
 from nca.sessions.transfer import new_copy
-from tests.sessions.samples import filled, pin, said
+from tests.sessions.samples import MANUAL, change_pins, filled, hiding, once_read, pin, said
 
 DAY = 86_400
 
@@ -160,6 +160,54 @@ def test_empty_sessions_go_unless_named_or_pinned(store: Store) -> None:
     for one in kept:
         store.delete_empty(one)
     assert len(store.list()) == 2  # the one with a message, and the open one
+
+
+@pytest.mark.parametrize("is_named", [False, True])
+def test_a_session_that_fills_while_the_empty_ones_are_listed_stays(path: Path, is_named: bool) -> None:
+    with Store.open(path) as store, Store.open(path) as other:
+        empty = made(store, text="")
+
+        def fill() -> None:
+            with other.open_session(empty) as session:
+                session.log.append(said("just in time"))
+
+        given = once_read(store, "SELECT id FROM sessions WHERE ", fill)
+        store.delete_empty(empty if is_named else None)
+        assert len(given) == 1
+        assert [(info.id, info.messages) for info in store.list()] == [(empty, 1)]
+
+
+def test_a_session_that_is_removed_while_it_is_opened_is_not_the_next_one(path: Path) -> None:
+    with Store.open(path) as store, Store.open(path) as other:
+        removed = made(store)
+        number = store.open_session(removed, read_only=True).number
+
+        def replace() -> Session:
+            other.delete(removed)
+            return other.create(directory="/", model="m")
+
+        given = once_read(store, "SELECT id, number FROM sessions WHERE ", replace)
+        with pytest.raises(SessionNotFound, match="has just been removed"):
+            store.open_session(removed)
+        assert [session.number for session in given] == [number], "it has the number of the removed one"
+        given[0].log.append(said("mine"))
+
+
+@pytest.mark.parametrize("part", ["entries", "views", "summaries", "compactions", "pins", "usage"])
+def test_a_session_goes_only_for_a_copy_of_all_of_it(store: Store, part: str) -> None:
+    with store.create(directory="/", model="m") as session:
+        session.log.append(said("one", "two", "three"))
+        session.views.commit(hiding(2), MANUAL)
+        change_pins(session, 3)
+        session.usage.record(3, "m", Usage(10, 2, cost=0.5), session.views.current_id)
+        name = session.info.id
+    whole = store.exact_copy_of(name)
+    assert getattr(whole, part)
+    with pytest.raises(StoreDamaged, match="no copy can hold all of it"):
+        store.delete_kept(name, lambda copy: msgspec.structs.replace(copy, **{part: getattr(copy, part)[:-1]}))
+    assert store.exact_copy_of(name) == whole
+    assert store.delete_kept(name, lambda copy: copy) == whole.info
+    assert store.list() == []
 
 
 @pytest.mark.parametrize("wrong_days", [4000, 400, -400, -4000, -20_000])
