@@ -33,29 +33,27 @@ Later sources win:
 7. flags, such as `--compact-threshold 0.7`
 8. `/config KEY VALUE` in the chat, for this session
 
-`nca config show` lists every value and its origin (`nca config show context` those of a group), `nca config get KEY`
-prints one value, `nca config path` prints the paths of both files. `nca config set KEY VALUE` writes to the project's
+`nca config show` lists every value and its origin (`nca config show context`: of a group), `nca config get KEY`
+prints one value, `nca config path` the paths of both files. `nca config set KEY VALUE` writes to the project's
 file, or to yours with `--user`; `nca config unset KEY` removes it there, as the value `default` does.
-`nca config init` writes the commented example.
-`show` and `get` give what holds for the model that is set, or that a key decides on; `show` also
-lists what each table for models sets.
-Saving keeps everything else in the file, even comments; a file that would lose a comment is first copied to
-`config.toml.bak`.
+`nca config init` writes the commented example. `show` and `get` show the values for the model in use; `show` also
+lists the tables for models. Saving keeps everything else in the file, even comments; if a comment would be lost, nca
+first copies the file to `config.toml.bak`.
 
-The project is the folder where nca starts. In a sub-folder of a repository the file of a folder above does not count;
-a line names it, and `--config` with that file takes it. A sub-folder with a file of its own is a project of its own.
+The project is the folder where nca starts. In a sub-folder of a repository, nca ignores the file of a folder above; a
+line names it, and `--config` uses it. A sub-folder with its own file is its own project.
 
-An unknown key or an invalid value is refused in one line with the file, the line, the key and what is valid (exit code
-2). The file stays as it was. Files are UTF-8 and at most 1 MiB.
+nca refuses an unknown key or an invalid value in one line with the file, the line, the key and what is valid (exit code
+2), and does not change the file. Files are UTF-8 and at most 1 MiB.
 
 Numbers can be written as `80_000` in TOML, and as `80k` or `80,000` in the environment and in `/config`.
-A share can be written as `0.8`, `80` or `"80%"`. A percentage below 10 needs its sign: `"7.5%"`. A bare number above 1
-and below 10 is refused, because `7.5` is more likely a slip for `0.75`.
+A share can be written as `0.8`, `80` or `"80%"`. A percentage below 10 needs its sign: `"7.5%"`. nca refuses a bare
+number above 1 and below 10, because `7.5` is more likely a slip for `0.75`.
 
-A setting marked *yours only* is ignored in a project's file, with a note: a project that you cloned must not redirect
+nca ignores a setting marked *yours only* in a project's file, with a note: a project that you cloned must not redirect
 your requests or your keys. For the same reason, a file named by a project's settings must be inside the project. A
-setting marked *once trusted* is taken from a project's file once you trust the project; see docs/permissions.md. The
-others are harmless whoever wrote them; `nca/config/harmless.py` says why.
+setting marked *once trusted* counts in a project's file once you
+[trust the project](permissions.md#trust-of-a-project). The others are harmless; `nca/config/harmless.toml` says why.
 
 `NCA_HOME` moves your file and nca's data to one folder. It and other `NCA_` variables without two underscores are not
 settings.

@@ -40,10 +40,10 @@ RULE = "[not run: a rule of the person's denies it ({rule})]"
 OWN_FILES = "[not run: {path} is nca's own; settings are for the person to change]"
 BY_HOOK = "[not run: a hook refused it: {reason}]"
 UNCLEAR = (
-    "A shell computes words of it, so it may be what a rule denies or asks about: {rule}. Written without variables,"
-    " patterns and escapes, nca can tell."
+    "A shell computes words of it, so this rule may apply: {rule}. Written without variables, patterns and escapes,"
+    " nca can tell."
 )
-SHOWS_HIDDEN = "It searches files that a rule keeps from being read."
+SHOWS_HIDDEN = "It searches files that a rule protects from reading."
 AFTER_FAILURE = "[not run: {name} before it in the same message failed; call it again when that is right]"
 STOPPED = "[not run: the person stopped the turn]"
 WHOLE, PARTS = "write_file", "edit_file"

@@ -177,7 +177,7 @@ class Compactor:
             raise UsageError("The context has changed since the preview.", advice="Ask for a new one.")
         before, after = window.measure().used_tokens, window.meter.used_with(window.history, proposal.view)
         if proposal.compacted and after >= before:
-            raise UsageError(f"With this summary nothing is saved ({before:,} → {after:,} tokens).")
+            raise UsageError(f"This summary saves nothing ({before:,} → {after:,} tokens).")
         proposal = replace(proposal, tokens_before=before, tokens_after=after)
         return self.take(proposal, "manual", preview.seconds, preview.cost)
 

@@ -91,7 +91,7 @@ class Spending:
         facts = self._window.facts
         if facts.input_cost is None and self._unpriced != facts.name:
             self._unpriced = facts.name
-            self._emit(Notice(f"The price of {facts.name} is not known, so session.max_cost does not hold for it."))
+            self._emit(Notice(f"The price of {facts.name} is not known, so session.max_cost does not apply to it."))
 
     def warn(self) -> None:
         """Warn once that the limit is near. Call it after each request."""

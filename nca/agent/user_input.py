@@ -208,7 +208,7 @@ class UserInput:
         """The words as they enter. A line says if keys were left out of them."""
         clean = self.redactor.said(said)
         if text_of(clean) != text_of(said):
-            self.emit(Notice("What looks like a key in text that you did not type is sent as [redacted]."))
+            self.emit(Notice("Text that you did not type has what looks like a key; it is sent as [redacted]."))
         return clean
 
     def _is_tried_again(self, said: Words) -> bool:

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from nca.library.engine import Summarizer
 
 STAGES_HELP = (
-    "The stages in order, with commas: prune, deduplicate, summarize, truncate. What is still over the budget after"
-    " them is truncated, named or not."
+    "The stages in order, with commas: prune, deduplicate, summarize, truncate. A result that is still over the"
+    " budget is truncated in any case."
 )
 
 

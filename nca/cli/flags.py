@@ -172,12 +172,16 @@ ExportFormat = Annotated[
         autocompletion=one_of(_formats_written),
     ),
 ]
-_TEXTS = "The first message, in quotes. With --resume, the ID or TITLE stands before it. From a pipe: see nca run."
+_TEXTS = "The first message, in quotes; with --resume, after the ID or TITLE. With piped input: see nca run."
 Texts = Annotated[list[str] | None, typer.Argument(metavar="TEXT", help=_TEXTS, autocompletion=sessions_to_resume)]
 Resume = Annotated[bool, typer.Option("--resume", "-r", help="Resume the session of an ID or TITLE, or pick one.")]
 Continue = Annotated[
     bool,
-    typer.Option("--continue", "-c", help="Continue this directory's last chat (nca run: its last run), else any."),
+    typer.Option(
+        "--continue",
+        "-c",
+        help="Continue this directory's last chat (nca run: its last run), or the last one anywhere.",
+    ),
 ]
 CompactThreshold = Annotated[str | None, typer.Option(help="Compact from this usage on: 0.8, 80 or 80%.")]
 DisableCompaction = Annotated[bool, typer.Option("--disable-compaction", help="Never compact.")]

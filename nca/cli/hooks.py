@@ -61,7 +61,7 @@ def install(agent: AgentName, project: Project = False, yes: Yes = False) -> Non
 
 @app.command()
 def uninstall(agent: AgentName, project: Project = False, yes: Yes = False) -> None:
-    """Take nca's hooks out of another agent's settings, and nothing else."""
+    """Remove nca's hooks from another agent's settings, and nothing else."""
     from nca.agent_hooks.agents import agent_named, settings_file, uninstalled
 
     known = agent_named(agent)
@@ -102,9 +102,9 @@ def status() -> None:
 @app.command()
 def log(
     number: Annotated[int, typer.Option("--last", "-n", min=1, help="So many of the newest lines.")] = 20,
-    full: Annotated[bool, typer.Option("--full", help="The whole of each text that was handed over.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="Show each text that nca handed over, whole.")] = False,
 ) -> None:
-    """Show what was handed over: when, to which session, how long the agent waited for it, and what failed."""
+    """Show what nca handed over: when, to which session, how long the agent waited for it, and what failed."""
     from nca.agent_hooks.agents import folder_of
     from nca.agent_hooks.server import Log
 

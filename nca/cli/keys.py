@@ -37,7 +37,7 @@ def _stored(incomplete: str) -> flags.Words:
 
 _STORED = typer.Argument(metavar="PROVIDER", help="Such as openai, or OPENAI_API_KEY.", autocompletion=_stored)
 _ANY = typer.Argument(
-    metavar="PROVIDER", help="Such as openai; nca asks where the key does not say it.", autocompletion=_providers
+    metavar="PROVIDER", help="Such as openai; nca asks if the key does not show it.", autocompletion=_providers
 )
 
 

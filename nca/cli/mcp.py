@@ -125,7 +125,7 @@ def serve(
     everything: Everything = False,
     directory: Directories = None,
 ) -> None:
-    """Be an MCP server over standard input and output: other agents search and read your sessions.
+    """Serve MCP over standard input and output: other agents search and read your sessions.
 
     Without --all or --directory, a client sees the sessions of the project that it starts the server in. `nca mcp`
     alone does the same if standard input is not a terminal.

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 STREAMS = ("ndjson",)
 SILENT_SECONDS = 3.0
 """A pipe that has said nothing for this long is named, once."""
-PROMPT_HELP = "The message. Piped input goes along as data, or is the message if you give none, or -."
+PROMPT_HELP = "The message. Piped input is sent with it as data; without a message, or with -, it is the message."
 
 
 def run(

@@ -45,7 +45,7 @@ def rename_session(
 
 
 def pin_session(session_id: SessionId) -> None:
-    """Never archive a session by itself, no matter how old it is or how many there are."""
+    """Never archive this session automatically, no matter how old it is or how many there are."""
     _set_pinned(session_id, is_pinned=True)
 
 
@@ -157,7 +157,7 @@ def restore_session(
 
 
 def show_usage(as_json: AsJson = False) -> None:
-    """Show what takes how much on the disk, and the largest sessions. It writes nothing."""
+    """Show how much disk space each part uses, and the largest sessions. It writes nothing."""
     with open_session_store(read_only=True) as store:
         sizes = store.sizes()
         parts = disk_parts(sizes)
@@ -178,7 +178,7 @@ def show_usage(as_json: AsJson = False) -> None:
 
 
 def vacuum_sessions() -> None:
-    """Give back the room that the databases no longer need. Everything that is kept stays as it is."""
+    """Give the databases' free space back to the disk. Kept data does not change."""
     path, url = store_place()
     if not url and is_missing(path):
         typer.echo("No sessions yet.")
@@ -286,7 +286,7 @@ def copy_sessions(
     to: Annotated[str, typer.Option("--to", metavar="PLACE", help=_PLACE)] = "",
     source: Annotated[str, typer.Option("--from", metavar="PLACE", help=_PLACE)] = "",
 ) -> int:
-    """Copy sessions to another store, each exactly and under its id. Those that are there already stay as they are."""
+    """Copy sessions to another store, each exactly and under its id. Sessions that are there do not change."""
     begins = named_place("--from", source) if source else store_place()
     ends = named_place("--to", to) if to else store_place()
     if source and not begins.url and is_missing(begins.path):

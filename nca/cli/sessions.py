@@ -233,7 +233,7 @@ def show_changes(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show the files that a session changed, against what they were at its beginning."""
+    """Show the files that a session changed, compared with its beginning."""
     from nca.file_history.changes import net_changes, unchanged
     from nca.terminal.render.file_changes import changed_line, path, totals
 

@@ -283,7 +283,7 @@ class ChatApp:
         if line and self.reader.is_interactive:
             self.conversation.take_back()
             if not is_given:
-                self.output.notice("Your message is taken back: Up in an empty prompt brings it.")
+                self.output.notice("Your message was not sent: Up in an empty prompt brings it back.")
 
     def _give_back(self, line: Words) -> bool:
         """Put a line that had no effect in the next prompt, and send nothing until Enter is pressed again.

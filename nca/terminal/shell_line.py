@@ -48,7 +48,7 @@ class ShellLine:
         conversation = self._sessions.conversation
         if not command and (waiting := ", ".join(conversation.user_input.waiting)):
             conversation.user_input.forget_waiting()
-            self._output.notice(f"Does not go with your next message: {one_line(waiting, SHOWN_NAMES_CHARS)}")
+            self._output.notice(f"Detached from your next message: {one_line(waiting, SHOWN_NAMES_CHARS)}")
             return
         if not command:
             raise UsageError("There is no command after the !.", advice="As in !git status; !!command is not shared.")
@@ -67,7 +67,7 @@ class ShellLine:
             shown.finish(result)
             if is_shared:
                 conversation.user_input.share_output(name, result.report())
-                self._output.notice("This goes with your next message (! alone: it does not).")
+                self._output.notice("Attached to your next message (! alone detaches it).")
 
         try:
             result = await runner.run(command, on_output=shown.take, on_interrupt=end)

@@ -26,7 +26,7 @@ class ToldOnce:
     async def tell(self, conversation: Conversation) -> None:
         if self._reader.are_drafts_taken and not self._are_drafts_told:
             self._are_drafts_told = True
-            self._output.notice("A chat that was killed had unsent text: Up in an empty prompt brings it.")
+            self._output.notice("A chat that was killed had unsent text: Up in an empty prompt brings it back.")
         await self._tell_unused(conversation)
         await self._offer_plain(conversation)
 

@@ -118,7 +118,7 @@ async def test_where_no_price_is_known_the_limit_cannot_hold_and_says_so_once(tm
     room = Room(tmp_path, costing(None), costing(None), limit=0.01, facts=facts)
     for text in ("One", "Two"):
         assert (await room.conversation.send(text)).cost is None
-    assert room.notices() == ["The price of scripted/model is not known, so session.max_cost does not hold for it."]
+    assert room.notices() == ["The price of scripted/model is not known, so session.max_cost does not apply to it."]
     await room.conversation.close()
 
 

@@ -290,7 +290,7 @@ def test_a_name_that_another_session_has_is_said_with_the_ids(home: Path) -> Non
             session.log.append(said("hello"))
             session.close()
     assert "too" not in run(home, "rename", one, "weekly").output
-    said_of_it = "has this name too, so the name alone reaches neither: {} reaches this one, {} the other."
+    said_of_it = "also has this name, so the name alone reaches neither: {} reaches this one, {} the other."
     assert said_of_it.format(two, one) in run(home, "rename", two, "weekly").stderr
     assert "too" not in run(home, "rename", two, "monthly").output
     forked_too = run(home, "fork", two, "--name", "weekly")

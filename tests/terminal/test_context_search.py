@@ -35,7 +35,7 @@ async def test_messages_with_the_words_come_before_those_beside_them(tmp_path: P
             other.log.append(said(*["a walrus", "a seal"] * 8))
         lines = (await stage.command("/context search --all walrus")).splitlines()
         assert ["beside" in line for line in lines] == [False] * 9 + [True] * 2
-        assert lines[8] == "These only resemble it:"
+        assert lines[8] == "These are only similar:"
 
 
 async def test_messages_with_the_word_come_first_and_all_are_counted(tmp_path: Path) -> None:
@@ -44,12 +44,12 @@ async def test_messages_with_the_word_come_first_and_all_are_counted(tmp_path: P
         for number in range(6):
             await stage.conversation.send(f"Where is the line {number}?" if number % 2 else "Where is parse_line?")
         lines = (await stage.command("/context search PARSE_line")).splitlines()
-        place = lines.index("These only resemble it:")
+        place = lines.index("These are only similar:")
         assert place == 5
         assert all("parse_line" in line for line in lines[:place])
         assert not any("parse_line" in line.partition(": ")[2] for line in lines[place + 1 :])
         assert len(lines) == 11, "no more than ten, and the line between them"
-        assert (await stage.command("/context search parsing")).startswith("Nothing has just these words.")
+        assert (await stage.command("/context search parsing")).startswith("Nothing has exactly these words.")
 
 
 async def test_more_places_than_are_shown_are_counted(tmp_path: Path) -> None:
@@ -58,7 +58,7 @@ async def test_more_places_than_are_shown_are_counted(tmp_path: Path) -> None:
             other.log.append(said(*["a walrus", "the seal"] * 14))
         lines = (await stage.command("/context search --all walrus")).splitlines()
         assert all("walrus" in line for line in lines[:10])
-        assert lines[10] == "These are the best 10 of 14 with it; more words in the question find others."
+        assert lines[10] == "The best 10 of 14 matches. More words narrow the search."
 
 
 async def test_nothing_to_search_for_is_said(tmp_path: Path) -> None:

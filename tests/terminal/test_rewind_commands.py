@@ -471,7 +471,7 @@ async def test_hard_links_and_modes_are_named_as_such(work: Path) -> None:
         assert lines == ["+1 −1  e.txt", "+1 −1  f.txt", "g.txt: mode 644 → 755"]
         person = ScriptedReader(["l"])
         await stage.with_reader(person).command("/undo")
-    assert person.questions == ["Hard links would be parted from 2 files: e.txt, f.txt."]
+    assert person.questions == ["Hard links would be separated from 2 files: e.txt, f.txt."]
 
 
 async def test_what_an_interrupted_command_mentions_goes_back_unasked(work: Path) -> None:

@@ -128,7 +128,7 @@ async def test_a_session_that_became_free_while_the_person_was_asked_is_open_for
             held.log.append([Message("user", "hello")])
             stage = stage.with_reader(Slow(["r"], held))
             said = await stage.command("/resume held")
-        assert "The other nca has left: it is open for writing." in said
+        assert "The other nca has left: this session is open for writing." in said
         assert "read-only" not in said
         assert (await stage.app.conversation.send("hello again")).text == "One."
         await stage.app.conversation.close()

@@ -35,7 +35,7 @@ async def test_what_it_said_goes_with_the_next_message(tmp_path: Path) -> None:
         line = ShellLine(stage.app.sessions, stage.app.output)
         await line.run('!echo "one"; exit 3')
         said = stage.take()
-        assert said == "one\nexit code 3\nThis goes with your next message (! alone: it does not).\n"
+        assert said == "one\nexit code 3\nAttached to your next message (! alone detaches it).\n"
         assert not list(stage.conversation.context.entries)
         await line.run("!!echo two")
         assert stage.take() == "two\n"
@@ -58,7 +58,7 @@ async def test_an_exclamation_mark_alone_takes_it_away_again(tmp_path: Path) -> 
         await line.run("!echo two")
         stage.take()
         await line.run("!")
-        assert stage.take() == "Does not go with your next message: $ echo one, $ echo two\n"
+        assert stage.take() == "Detached from your next message: $ echo one, $ echo two\n"
         with pytest.raises(UsageError, match="no command after the !"):
             await line.run("!")
         await line.run("!echo three")
@@ -67,7 +67,7 @@ async def test_an_exclamation_mark_alone_takes_it_away_again(tmp_path: Path) -> 
         assert "three" in sent
         assert "one" not in sent
         stage.take()
-        assert "Goes with your next message (! alone: it does not): $ echo three" in await stage.command("/undo")
+        assert "Attached to your next message (! alone detaches it): $ echo three" in await stage.command("/undo")
         await line.run("!")
         await stage.conversation.send("And now?")
         assert stage.conversation.context.entries[-2].message.content == "And now?"
@@ -85,7 +85,7 @@ async def test_what_a_stopped_command_printed_goes_along_too(tmp_path: Path, mar
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
             await running
-        assert ("This goes with your next message" in stage.take()) == (mark == "!")
+        assert ("Attached to your next message" in stage.take()) == (mark == "!")
         await stage.conversation.send("Well?")
         sent = content_text(stage.conversation.context.entries[0].message.content)
         assert ("\none\n[interrupted by the user: " in sent) == (mark == "!")
@@ -98,7 +98,7 @@ async def test_a_change_of_directory_is_shown_and_ends_with_the_session(tmp_path
         await line.run("!!cd sub")
         assert "The next ! command runs in sub" in stage.take()
         await line.run("!basename $PWD")
-        assert stage.take() == "sub\nIt runs in ./sub.\nThis goes with your next message (! alone: it does not).\n"
+        assert stage.take() == "sub\nIt runs in ./sub.\nAttached to your next message (! alone detaches it).\n"
         await stage.app.sessions.conversation.send("Where?")
         sent = content_text(stage.app.sessions.conversation.context.entries[0].message.content)
         assert '<file path="$ basename $PWD  (in ./sub)">\nsub\n</file>' in sent
@@ -106,7 +106,7 @@ async def test_a_change_of_directory_is_shown_and_ends_with_the_session(tmp_path
         await stage.app.sessions.start("")
         stage.take()
         await line.run("!basename $PWD")
-        assert stage.take() == f"{tmp_path.name}\nThis goes with your next message (! alone: it does not).\n"
+        assert stage.take() == f"{tmp_path.name}\nAttached to your next message (! alone detaches it).\n"
         await stage.app.sessions.start("")
         assert "Not sent with a message, and not kept: $ basename $PWD" not in stage.take()
         await stage.app.sessions.conversation.close()
@@ -167,7 +167,7 @@ async def test_of_much_output_beginning_and_end_are_shown(tmp_path: Path) -> Non
 def test_in_a_terminal(start: Callable[..., Tty], tmp_path: Path) -> None:
     tty = start("I see it.", home=str(tmp_path))
     tty.line("!echo $((6 * 7)) && cd nca && basename $PWD")
-    whole = tty.sees("This goes with your next message (! alone: it does not).")
+    whole = tty.sees("Attached to your next message (! alone detaches it).")
     assert "\n42\nnca\n" in whole
     tty.line("!echo begun; sleep 60")
     tty.sees("\nbegun")

@@ -21,7 +21,7 @@ async def test_each_line_comes_once(tmp_path: Path) -> None:
         told = ToldOnce(stage.app.output, Met())
         await told.tell(stage.conversation)
         first = stage.take()
-        assert "A chat that was killed had unsent text: Up in an empty prompt brings it." in first
+        assert "A chat that was killed had unsent text: Up in an empty prompt brings it back." in first
         assert "Not used here of .claude" in first
         await told.tell(stage.conversation)
         assert stage.take() == ""

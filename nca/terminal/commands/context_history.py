@@ -178,12 +178,14 @@ async def search(app: App, argument: str) -> None:
         return
     lines = [_line(hit, conversation.session.info.id) for hit in exact[:FOUND]]
     if rest := similar[: max(0, FOUND - len(exact))]:
-        lines.append(Text("These only resemble it:" if exact else "Nothing has just these words. These resemble them:"))
+        lines.append(
+            Text("These are only similar:" if exact else "Nothing has exactly these words. These are similar:")
+        )
         lines += [_line(hit, conversation.session.info.id) for hit in rest]
     app.output.show(Text("\n").join(lines))
     if len(exact) > FOUND:
         count = f"{len(exact)}{' or more' * (len(exact) + len(similar) >= LOOKED_AT)}"
-        app.output.notice(f"These are the best {FOUND} of {count} with it; more words in the question find others.")
+        app.output.notice(f"The best {FOUND} of {count} matches. More words narrow the search.")
 
 
 def _has(text: str, words: Sequence[str]) -> bool:

@@ -122,7 +122,7 @@ def say_done(app: App, said: str, outcome: RewindOutcome, plan: RewindPlan | Non
         names = one_line(", ".join(plan.unknown), _LINE_CHARS)
         app.output.warn(f"{counted(count, 'file')} {stays} as now: there is no record of {them} here ({names}).")
     if waiting := ", ".join(app.conversation.user_input.waiting):
-        app.output.notice(f"Goes with your next message (! alone: it does not): {one_line(waiting, _LINE_CHARS)}")
+        app.output.notice(f"Attached to your next message (! alone detaches it): {one_line(waiting, _LINE_CHARS)}")
     for job in _running(app):
         if job not in app.conversation.jobs.known:
             app.output.warn(f"Still runs: job {job.number}, {one_line(job.name, 60)}. /jobs stop {job.number} ends it.")
@@ -344,7 +344,7 @@ async def _of_others(app: App, left: Sequence[PlannedChange]) -> Choice | None:
     linked = [one for one in left if one.reason == LINKED]
     changed = [one for one in left if one.reason != LINKED]
     question = f"You or another program changed {counted(len(changed), 'file')} in the meantime: {paths(changed)}."
-    parted = f"Hard links would be parted from {counted(len(linked), 'file')}: {paths(linked)}."
+    parted = f"Hard links would be separated from {counted(len(linked), 'file')}: {paths(linked)}."
     question = " ".join([question] * bool(changed) + [parted] * bool(linked))
     without = " without those changes, which /redo brings again" if changed else ""
     keys = [("l", f"leave {it}"), ("o", f"take {it} back anyway{without}")]

@@ -45,7 +45,7 @@ def namesakes_line(info: SessionInfo, others: Sequence[str]) -> str:
     if not others:
         return ""
     if len(others) == 1:
-        has, reached = f"Session {others[0]} has this name too, so the name alone reaches neither", "the other"
+        has, reached = f"Session {others[0]} also has this name, so the name alone reaches neither", "the other"
     else:
         has, reached = f"{len(others)} other sessions have this name, so the name alone reaches none", "the others"
     some = ", ".join(others[:_NAMESAKES]) + (" …" if len(others) > _NAMESAKES else "")
@@ -133,7 +133,7 @@ def show_resumed(
     less = f", {aside:,} of them not in the conversation" if aside else ""
     output.notice(f"{doing} “{title(info)}” ({counted(info.messages, 'message')}{less}).")
     if is_freed:
-        output.notice("The other nca has left: it is open for writing.")
+        output.notice("The other nca has left: this session is open for writing.")
     if forked_from:
         output.notice(f"Forked {short_id(forked_from)}: this copy is {short_id(info.id)}.")
     if conversation.session.is_read_only:

@@ -248,7 +248,7 @@ def test_what_stood_in_the_prompt_when_nca_was_killed_is_kept(tmp_path: Path) ->
         tty.sees("› half a line")
         killed(tty, tmp_path, "half a line")
     with chat(home=str(tmp_path)) as tty:
-        tty.sees("A chat that was killed had unsent text: Up in an empty prompt brings it.")
+        tty.sees("A chat that was killed had unsent text: Up in an empty prompt brings it back.")
         tty.settle()
         tty.send(UP)
         tty.sees("› half a line")
@@ -406,7 +406,7 @@ def test_a_message_that_was_stopped_before_an_answer_is_taken_back_where_another
         tty.send("no wai")
         tty.sees("› no wai (Enter queues it)")
         tty.send(ESCAPE)
-        tty.sees("Your message is taken back: Up in an empty prompt brings it.")
+        tty.sees("Your message was not sent: Up in an empty prompt brings it back.")
         tty.sees("› no wai\n")
         tty.send(UP)
         tty.settle()
