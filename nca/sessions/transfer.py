@@ -126,7 +126,7 @@ def read(session: Session) -> SessionCopy:
 
 
 def cut(copy: SessionCopy, at: int) -> SessionCopy:
-    """The session up to message `at` and the results of its calls.
+    """The session up to message `at` and the results of its calls, without usage: that stays with the original.
 
     It has the views that there were then: the one in force is the newest of the original's that was made before a later
     message came. Undo and redo use the remaining views. Raises UsageError if there is no such message.
@@ -160,7 +160,7 @@ def cut(copy: SessionCopy, at: int) -> SessionCopy:
         head_view=nearest(copy.head_view) or 0,
         compactions=tuple(record for record in copy.compactions if record.view_after in left),
         pins=tuple(seq for seq in copy.pins if seq <= at),
-        usage=tuple(row for row in copy.usage if row.seq <= at and row.view_id in left),
+        usage=(),
     )
 
 

@@ -31,6 +31,18 @@ def test_rules_come_and_go_and_the_rest_stays(tmp_path: Path) -> None:
     assert loaded.value(DENY) == (PermissionRule("*", "~/.ssh/**"),)
 
 
+def test_a_linked_file_stays_where_it_is(tmp_path: Path) -> None:
+    file, kept = tmp_path / "config.toml", tmp_path / "dotfiles" / "nca.toml"
+    kept.parent.mkdir()
+    kept.write_text("[agent]\nmax_steps = 7\n")
+    file.symlink_to(kept)
+    for rule in (MAKE, TEST):
+        add_rule(file, ALLOW, rule)
+        assert (file.is_symlink(), rule.subject in kept.read_text()) == (True, True)
+    assert remove_rule(file, ALLOW, MAKE)
+    assert (file.is_symlink(), MAKE.subject in kept.read_text()) == (True, False)
+
+
 def test_the_file_is_made_where_there_is_none(tmp_path: Path) -> None:
     add_rule(tmp_path / "new" / "config.toml", ALLOW, MAKE)
     assert "make" in (tmp_path / "new" / "config.toml").read_text()

@@ -94,6 +94,20 @@ def test_a_damaged_summary_falls_back_to_the_view_before(path: Path, compacted: 
             assert session.views.current() == View()
 
 
+@pytest.mark.parametrize(
+    ("table", "where"), [("messages", "seq = 2"), ("views", "number = 1"), ("summaries", "number = 2")]
+)
+def test_a_session_of_which_a_part_is_damaged_is_not_deleted_for_its_copy(
+    path: Path, compacted: str, table: str, where: str
+) -> None:
+    """Somebody may yet mend it by hand."""
+    overwrite(path, table, b"\x80", where)
+    with Store.open(path) as store:
+        with pytest.raises(StoreDamaged, match="no copy can hold all of it"):
+            store.delete_kept(compacted, lambda copy: copy)
+        assert [info.id for info in store.list()] == [compacted]
+
+
 @pytest.mark.parametrize("body", [b"\x80", b'{"items":[],"tail":9}', b'{"items":[],"tail":1'])
 def test_a_damaged_view_falls_back_as_well(path: Path, compacted: str, body: bytes) -> None:
     for number, wanted in ((2, hiding(2, "one")), (1, View()), (0, View())):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -87,6 +87,16 @@ def test_the_chat_goes_on_and_all_is_stored_afterwards(
     assert "are kept on this machine" in told[1]
     assert "again" in told[2]
     assert told[3:] == ["3 messages that were kept on this machine are stored now."]
+
+
+def test_what_was_rolled_back_leaves_no_gap(cluster: Cluster, store: Store) -> None:
+    session = made(store, "one")
+    with suppress(ZeroDivisionError), session.transaction() as transaction:
+        session.log.append_in(transaction, said("never", "was"))
+        raise ZeroDivisionError
+    with outage(cluster):
+        assert [entry.seq for entry in session.log.append(said("two"))] == [2]
+    assert texts(session) == ["one", "two"]
 
 
 def test_a_text_that_is_being_streamed(cluster: Cluster, store: Store, path: Path) -> None:

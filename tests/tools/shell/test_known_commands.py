@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from nca.tools.files.workspace import Workspace
 from nca.tools.shell.command_rules import rule_names
 from nca.tools.shell.command_words import table
+from nca.tools.shell.known_commands import git_words
 from tests.tools.shell_pairs import COVERED, UNCOVERED
 from tests.tools.shell_strings import SLY
 
@@ -63,6 +65,18 @@ def test_every_listed_command_has_its_reason_and_is_offered(root: Path) -> None:
         assert known["why"].endswith(".")
         for command in known["commands"]:
             assert names(command, root)[0] == command
+
+
+def test_what_is_attached_to_an_option_of_git_counts_as_what_follows_it(tmp_path: Path) -> None:
+    """`git log -Sword` reads as much as `git log -S word`, where that is listed."""
+    reads = {name: words.split() for names, words in table()["git"]["reads"].items() for name in names.split()}
+    options = ("-L", "-S", "-G")
+    assert {option for words in reads.values() for option in words} > set(options)
+    subprocess.run(["git", "init", "--quiet", "--template=", tmp_path], check=True)
+    for name, listed in reads.items():
+        for option in options:
+            taken = git_words((name, f"{option}word"), root=tmp_path, directory=tmp_path)
+            assert (taken is not None) == (option in listed and name != "stash"), (name, option)
 
 
 def test_a_person_may_write_a_rule_for_any_arguments(root: Path) -> None:
