@@ -67,6 +67,7 @@ _ASSIGNED_WORDS = ("key", "secret", "token", "passw", "credential", "auth", "bea
 _IN_ADDRESS = re.compile(
     r"(://[^\s/:@\"'<>]{0,80}:)(?!(?:pass|passwd|password|pwd|secret)@)([^\s/@\"'<>$%{*]{4,200})(?=@)"
 )
+_NO_BYTE = re.compile(r"[\ud800-\udc7f\udd00-\udfff]")
 _FEWEST_DIGITS = 3
 _FEWEST_CHANGES = 0.3
 """Share of adjacent characters of different classes (upper, lower, digit): about half in random text, less in words."""
@@ -87,9 +88,10 @@ def _assigned(found: re.Match[str]) -> str:
 
 
 def _forms(value: str) -> set[str]:
-    """The value as it may appear in files and URLs."""
-    raw = value.encode("utf-8", "surrogateescape")
-    return {value, base64.b64encode(raw).decode().rstrip("="), quote(value, safe=""), quote(value)}
+    """The value as it may appear in files, output and URLs. Bytes that are not UTF-8 are lone surrogates in it."""
+    raw = _NO_BYTE.sub("\ufffd", value).encode("utf-8", "surrogateescape")
+    shown = {value, clean_text(value), raw.decode("utf-8", "replace")}
+    return shown | {base64.b64encode(raw).decode().rstrip("="), quote(raw, safe=""), quote(raw)}
 
 
 class Redactor:

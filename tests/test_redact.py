@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import base64
+import os
 from itertools import groupby
+from urllib.parse import quote
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from nca.redact import FEWEST_CHARS, Redactor
@@ -66,6 +69,21 @@ def test_every_form_of_a_known_value_goes_also_where_all_stand_together() -> Non
     redactor = Redactor({"A_KEY": "secret value"})
     forms = ("secret value", "c2VjcmV0IHZhbHVl", "secret%20value")
     assert redactor.text(" ".join(forms)) == " ".join(["[redacted A_KEY]"] * 3)
+
+
+@given(st.binary(min_size=FEWEST_CHARS).filter(lambda raw: len(os.fsdecode(raw)) >= FEWEST_CHARS))
+@example(b"caf\xe9-secret-1")
+@example("a \u20ac b c d".encode()[:-1])
+def test_a_known_value_of_any_bytes_is_redacted_however_they_are_read(raw: bytes) -> None:
+    value = os.fsdecode(raw)
+    redactor = Redactor({"NAME": value})
+    for shown in (value, raw.decode("utf-8", "replace"), quote(raw), base64.b64encode(raw).decode()):
+        assert redactor.text(shown).rstrip("=") == "[redacted NAME]"
+        assert redactor.clean(shown).rstrip("=") == "[redacted NAME]"
+
+
+def test_a_surrogate_that_stands_for_no_byte_is_no_error() -> None:
+    assert Redactor({"NAME": "caf\ud800-secret"}).clean("caf\ud800-secret") == "[redacted NAME]"
 
 
 def test_values_are_redacted_at_any_depth_and_not_changed_in_place() -> None:

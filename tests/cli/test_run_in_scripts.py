@@ -329,6 +329,11 @@ def test_a_pipe_that_is_open_and_silent_is_named(provider: Provider, tmp_path: P
     assert "1,2" in sent(provider)[0][1]
 
 
+def test_a_password_in_the_environment_need_not_be_utf_8(provider: Provider, tmp_path: Path) -> None:
+    done = run(provider, tmp_path, "Hello", DB_PASSWORD=os.fsdecode(b"caf\xe9-secret-1"))
+    assert (done.returncode, done.stdout) == (0, "Done.\n")
+
+
 def test_what_standard_input_lacks_is_said(provider: Provider, tmp_path: Path) -> None:
     def begin(**streams: str) -> Child:
         return shared().start(

@@ -227,14 +227,18 @@ def _new_private_file(path: Path) -> int:
 
 
 def _redact_bytes(source: BinaryIO, target: BinaryIO, redact: Redact) -> None:
-    """Redact in pieces, split at places without a key. Latin-1 preserves every byte."""
+    """Redact in pieces, split at places without a key. Bytes that are not UTF-8 stay."""
+
+    def write(raw: bytes) -> None:
+        target.write(redact(raw.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape"))
+
     pending = b""
     while piece := source.read(_PIECE_BYTES):
         pending += piece
         cut = _safe_cut(pending)
-        target.write(redact(pending[:cut].decode("latin-1")).encode("latin-1", "replace"))
+        write(pending[:cut])
         pending = pending[cut:]
-    target.write(redact(pending.decode("latin-1")).encode("latin-1", "replace"))
+    write(pending)
 
 
 def _safe_cut(data: bytes) -> int:

@@ -126,6 +126,15 @@ def test_keys_are_taken_out_of_the_file(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == [saved.name]
 
 
+@pytest.mark.parametrize("value", ["pässwört-12", "caf\udce9-secret-1"])
+def test_a_value_of_other_letters_is_taken_out_of_the_file(tmp_path: Path, value: str) -> None:
+    captured = OutputCapture(LIMITS, tmp_path)
+    captured.feed((f"é\udce9 {value}\n" * 400).encode("utf-8", "surrogateescape"))
+    saved = captured.finish(Redactor({"MY_PASSWORD": value}).text).saved
+    assert saved is not None
+    assert saved.read_bytes() == b"\xc3\xa9\xe9 [redacted MY_PASSWORD]\n" * 400
+
+
 def test_a_line_without_an_end_is_redacted_too(tmp_path: Path) -> None:
     captured = OutputCapture(LIMITS, tmp_path)
     whole = f'{{"key":"{KEY}","filler":"{"x" * 9_000}"}},' * 100
