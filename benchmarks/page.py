@@ -98,8 +98,8 @@ def _opening(figures: Figures) -> Iterator[str]:
     dates = sorted({figures["date"], *figures.get("renewed", {}).values()})
     yield "# Benchmarks"
     yield (
-        "What can a model still read after the context was compacted? nca and the programs that do the same get the"
-        " same sessions, windows and targets. No model is asked, except for the closed book. Measured"
+        "What can a model still read after a compaction? nca and the programs that do the same get the"
+        " same sessions, windows and targets. Only the closed book asks a model. Measured"
         f" {'on' if len(dates) == 1 else 'from ' + dates[0] + ' to'} {dates[-1]}."
         " [The details](benchmarks-details.md) have the versions, all programs and tables, real sessions, times, and"
         " how each figure is counted."
@@ -113,20 +113,20 @@ def _first_contact(figures: Figures) -> Iterator[str]:
     sessions = len({row["session"] for row in rows})
     yield "## First contact"
     yield (
-        f"For this release {sessions} sessions were played by hand that nca had never met, and their facts marked"
-        " before nca was measured on them. How many of the facts said so far can be read in each request, in windows of"
-        " 8,000, 12,000 and 24,000 tokens? nca's figures are those of the first contact, before anything was changed"
-        f" for a session. [The details](benchmarks-details.md#what-each-request-still-says) {_since(figures)}list apart"
-        " the sessions that nca was developed with."
+        f"{sessions} sessions of this release were new to nca: they were played by hand, and their facts marked,"
+        " before the measurement. How many of the facts said so far can be read in each request, in windows of"
+        " 8,000, 12,000 and 24,000 tokens? nca's figures come from the first contact, before anything was changed"
+        f" for a session. [The details](benchmarks-details.md#what-each-request-still-says) {_since(figures)}list"
+        " the sessions of nca's development separately."
     )
     yield table(README_HEAD, readme_rows(figures))
     yield (
-        "*Over the budget*: the budget is the window less 35%, which is left for the answer. It is counted by cl100k"
-        " and, behind the dot, by o200k, in which nca counts where no model is named; they differ most in what is not"
-        " written in Latin letters. Who exceeds it by o200k in more than a quarter of the requests is in the details"
-        " alone. *Over the window*: by cl100k. *Valid*: OpenAI, Anthropic, Gemini and Mistral would take the request."
-        " *Cost*: with a prefix cache, as a share of sending everything each time. *With a summary*: where a model"
-        f" would write one, a script writes a text without facts.{_of_codex(rows)}"
+        "*Over the budget*: the budget is the window less 35% for the answer, counted in cl100k"
+        " and, after the dot, in o200k, in which nca counts if no model is named. The two differ most for"
+        " text in other than Latin letters. Programs above it in more than a quarter of the requests (o200k) are only"
+        " in the details. *Over the window*: in cl100k. *Valid*: OpenAI, Anthropic, Gemini and Mistral would accept the"
+        " request. *Cost*: with a prefix cache, as a share of sending everything each time. *With a summary*: a script"
+        f" writes the summary, without facts, in place of a model.{_of_codex(rows)}"
     )
     yield "![what each request still says](pictures/bench-first-contact.svg)"
 
@@ -134,18 +134,18 @@ def _first_contact(figures: Figures) -> Iterator[str]:
 def _of_codex(rows: Sequence[dict[str, Any]]) -> str:
     """Why it has as much of the person's words as nca."""
     is_shown = any(one.name.startswith("Codex") for one in kept_to_budget(rows))
-    return " Codex's rule keeps the person's messages and a summary, and no answer or result." if is_shown else ""
+    return " Codex's rule keeps the person's messages and a summary, but no answer or result." if is_shown else ""
 
 
 def _since(figures: Figures) -> str:
-    return "say what was changed since, and " if figures["settings"]["first_contact"]["since"] else ""
+    return "say what has changed since, and " if figures["settings"]["first_contact"]["since"] else ""
 
 
 def _compacted_once(figures: Figures) -> Iterator[str]:
     yield "## One compaction"
     yield (
         f"{figures['settings']['sessions']} sessions, generated and real, are compacted once, to half of the budget."
-        " What stays word for word? Shown are those who meet the target three times in four"
+        " What stays word for word? The charts show the programs that meet the target at least three times in four"
         " ([all](benchmarks-details.md#what-is-left-after-one-compaction))."
     )
     yield "![exact facts kept after a compaction](pictures/bench-facts.svg)"
@@ -156,23 +156,23 @@ def _next_steps(figures: Figures) -> Iterator[str]:
     if figures.get("next_steps"):
         yield "## The next steps"
         yield (
-            "A session is compacted in its middle, in a window of 64,000 tokens. Of the names, paths, numbers and ids"
-            " that the agent uses in its next 40 messages and that were said before, how many can still be read?"
+            "A session is compacted in its middle, in a window of 64,000 tokens. The agent uses earlier names, paths,"
+            " numbers and ids in its next 40 messages: how many of these can still be read?"
         )
         yield from short_table(figures, FIRST_PAGE_WINDOW)
         yield "![what of the next steps can be read](pictures/bench-next-steps.svg)"
         yield (
-            "*Newest alone*: the same shares, in calls · in prose, of the newest messages alone, at the size of what"
-            " the program kept. *Fetched again*: of the results that the agent's next 20 calls fetch again, how many"
-            f" the view lacked; fewer is better.{_not_first(figures)}"
+            "*Newest alone*: the same shares, in calls · in prose, if only the newest messages are kept, at the size of"
+            " what the program kept. *Fetched again*: how many of the results that the agent's next 20 calls fetch"
+            f" again the view lacked; fewer is better.{_not_first(figures)}"
         )
     told = [row for row in figures.get("effects") or () if label_of(row) == "nca"]
     if told:
         shares = ", ".join(f"{row['told'][0]} at {row['window_tokens'] // 1_000}k" for row in told)
         yield (
-            f"Of {told[0]['told'][1]} bookings and cancellations of a day at an airline's desk nca can tell {shares}"
-            " ([others](benchmarks-details.md#what-was-changed-elsewhere)). In a small window the words of the 40"
-            " people come first, which leaves a tenth of the room for what was changed."
+            f"Of {told[0]['told'][1]} bookings and cancellations of a day at an airline's desk, nca still lists"
+            f" {shares} ([others](benchmarks-details.md#what-was-changed-elsewhere)). In a small window, the words of"
+            " the 40 people come first, which leaves a tenth of the room for the bookings."
         )
 
 
@@ -181,19 +181,19 @@ def _not_first(figures: Figures) -> str:
     if not any(fetched_again_ahead(figures)):
         return ""
     return (
-        " nca is not first in this: these are mostly parts of files, which the agent can read again, and nca gives"
-        " their room to the person's words, to names and to what was done."
+        " nca is not first here: these are mostly parts of files, which the agent can read again, and nca gives"
+        " their room to the person's words, names and the work done."
     )
 
 
 def _repeat(figures: Figures) -> Iterator[str]:
     yield "## Repeat it"
     yield (
-        "`make bench-quick` measures nca again, in some four minutes of one core, and fails where a figure is worse"
-        " than here by more than 2%. `make bench` installs the other programs under `.bench/`, measures everything, and"
-        ' writes this page anew; `make bench BENCH="--only headline"` does so for one part. The sessions of first'
+        "`make bench-quick` measures nca again, in some four minutes of one core, and fails if a figure is more"
+        " than 2% worse than here. `make bench` installs the other programs under `.bench/`, measures everything, and"
+        ' writes this page; `make bench BENCH="--only headline"` does so for one part. The sessions of first'
         " contact are in `tests/data/sessions`, all figures in `docs/benchmarks.json`; what needs"
-        " [sessions from elsewhere](benchmarks-details.md#real-sessions-of-other-programs) stays out, or as it is."
+        " [sessions from elsewhere](benchmarks-details.md#real-sessions-of-other-programs) is left out or unchanged."
         " [Playing a session](playing.md) says how to add one of your own."
     )
 
@@ -203,10 +203,10 @@ def _head(figures: Figures) -> Iterator[str]:
     parts = [name for name, found in figures.items() if found and name not in NO_PARTS]
     yield "# Benchmarks in detail"
     yield (
-        "Made by `make bench`. The code is in `benchmarks/`, all figures of this run are in `docs/benchmarks.json`."
-        " Each program runs in its own environment, is called directly through a small adapter (`benchmarks/peers/`),"
-        " and gets the same sessions, windows and targets. Only its own work is timed: neither its start nor reading"
-        " the file. Times are medians of one run on one machine, so compare ratios rather than absolute times."
+        "`make bench` made this page. The code is in `benchmarks/`, all figures of this run are in"
+        " `docs/benchmarks.json`. Each program runs in its own environment, behind a small adapter"
+        " (`benchmarks/peers/`), and gets the same sessions, windows and targets."
+        " Times cover only its own work, not its start or reading the file. Times are medians of one run on one machine, so compare ratios rather than absolute times."
         f" `python -m benchmarks --only PART` repeats one part: {', '.join(parts)}."
     )
     yield (
@@ -237,7 +237,7 @@ def _behind(figures: Figures) -> Iterator[str]:
         yield table(("", "nca", "ahead"), lines)
     count = len(list(behind(figures)))
     yield (
-        "The first row of each kind, without those who exceed the budget, or miss the target, more than one time in"
+        "The first row of each kind, without programs that exceed the budget or miss the target more than one time in"
         f" four; [all {count} rows](benchmarks-details.md#where-nca-is-not-ahead) say why."
         if count
         else "nca is ahead or level in every row of this run."

@@ -129,15 +129,15 @@ def closed_book_in_short(figures: Mapping[str, Any]) -> Iterator[str]:
         return
     yield "## Closed book"
     yield (
-        "A line that somebody said has lost one of its values. What stood there? Code draws the lines, from what the"
-        " person, the model and the tools said. Each question is asked alone (*blind*), behind what nca sends (*view*),"
-        " and there with one answer of nca's `recall` where the view does not have the line (*with a recall*). *Lines"
-        " that can be read*: no model is asked, the line is there. The other rows count right answers."
+        "Code picks lines of the person, the model and the tools, and removes a value from each. Which value was it?"
+        " Each question is asked alone (*blind*), after what nca sends (*view*), and, if the view lacks the line, after"
+        " one more answer of nca's `recall` (*with a recall*). *Lines that can be read* asks no model and counts the"
+        " lines that are there. The other rows count right answers."
     )
     yield table(("", "window", "sessions", *WAYS[:-1]), [*_lines(found), *_readers(found)])
     yield (
-        f"{found['model']}, the embedded model, is a small one; it chooses among {OPTIONS} values."
-        f"{_read_by_hand(found)} ±: the interval of 95% over {found['draws']} draws."
+        f"{found['model']}, the small embedded model, chooses among {OPTIONS} values."
+        f"{_read_by_hand(found)} ±: the 95% interval over {found['draws']} draws."
         " [The details](benchmarks-details.md#closed-book) have the rules."
     )
 
@@ -150,7 +150,7 @@ def _read_by_hand(found: Row) -> str:
     is_found = recalled and _right({"all": recalled}, list(SPEAKERS.values()))[0].startswith("100")
     return (
         f" {by_hand['reader']} had no values to choose from; without any text it could often complete a line from other"
-        f" questions, or by arithmetic.{' Where the view had lost the line, one recall found it.' if is_found else ''}"
+        f" questions, or by arithmetic.{' If the view had lost the line, one recall found it.' if is_found else ''}"
     )
 
 

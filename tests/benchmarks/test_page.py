@@ -31,8 +31,8 @@ def test_the_first_page_has_new_sessions_and_the_details_all() -> None:
     run = figures()
     run["headline"].append(stated("nca", "nca", session="used before", person=[10, 10]))
     first, rest = page(run), details(run)
-    assert "For this release 1 sessions were played by hand that nca had never met" in first
-    assert "say what was changed since, and list apart" in first
+    assert "1 sessions of this release were new to nca" in first
+    assert "say what has changed since, and list the sessions" in first
     assert "| nca | 90% | 50% | – | 100% | 0 of 10 | 0 | 5.0% |" in first
     assert "used before" not in first
     assert "A law was added." not in first
@@ -41,7 +41,7 @@ def test_the_first_page_has_new_sessions_and_the_details_all() -> None:
     assert "| nca | 100.0% | 90.0% | 0 of 10 |" not in rest
     assert "| nca | 80.0% | 40.0% | 20.0% · – |" in first
     assert "| nca | 80.0% | 40.0% | 80.0% | – | 40.0% | 20.0% · – | 1 of 2 | 100% |" in rest
-    assert "nca can tell 3 at 32k" in first
+    assert "nca still lists 3 at 32k" in first
     assert "| nca | 3 |" in rest
     assert "Measured on 2026-01-02." in first
     later = {**run, "renewed": {"effects": "2026-02-03"}}
@@ -72,9 +72,9 @@ def test_the_first_page_names_two_of_those_who_are_ahead_and_the_details_all() -
 
 def test_the_first_page_says_why_nca_is_not_first_in_what_is_fetched_again() -> None:
     run = figures()
-    assert "nca is not first in this" not in page(run)
+    assert "nca is not first here" not in page(run)
     run["next_steps"][1] |= {"lacking": [0, 2], "of_target": 1.0}
-    assert "nca is not first in this" in page(run)
+    assert "nca is not first here" in page(run)
 
 
 def test_who_is_ahead_because_it_misses_its_target_is_in_the_details_alone() -> None:
