@@ -8,7 +8,6 @@ what it would do.
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -29,7 +28,7 @@ from nca.messages import ToolCall
 from nca.tools.files.workspace import why_asked
 from nca.tools.mcp.forms import Field
 from nca.tools.mcp.requests import Filled
-from nca.tools.permissions import about, asking, decide, matching, may_hide, refusal, widened
+from nca.tools.permissions import about, asking, decide, matching, may_hide, names_of, refusal, widened
 from nca.tools.shell.command_rules import UNASKED
 from nca.tools.tool import Approval, Permission, ToolError, ToolOutcome
 from nca.tools.toolbox import Toolbox, failed
@@ -350,11 +349,9 @@ class Approvals:
     def _subjects(self, call: ToolCall, approval: Approval, toolbox: Toolbox) -> set[str]:
         """Everything that a denial may name; a path by its real name, and as it is written."""
         written = (toolbox.arguments(call).get(name) for name in _PATH_ARGUMENTS)
-        paths = [self._directory / Path(path).expanduser() for path in written if isinstance(path, str) and path]
-        plain = [path for path in paths if "\0" not in str(path)]
-        resolved = {*map(os.path.normpath, plain), *map(os.path.realpath, plain)}
+        paths = [path for path in written if isinstance(path, str) and path]
         named = {approval.path, approval.command, approval.subject, *approval.names, *approval.parts}
-        return resolved | named - {""}
+        return {name for path in paths for name in names_of(path, self._directory)} | named - {""}
 
 
 def _about(approval: Approval) -> set[str]:

@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 from collections.abc import Collection, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import lru_cache
@@ -125,7 +126,17 @@ def reading_rule(rules: Iterable[PermissionRule], path: Path, directory: Path) -
 
     A rule for read_file is one about the file's content: what that tool may not show, nothing shows.
     """
-    return matching(widened(tuple(rules)), "read_file", {os.path.normpath(path), os.path.realpath(path)}, directory)
+    return matching(widened(tuple(rules)), "read_file", names_of(str(path), directory), directory)
+
+
+def names_of(path: str, directory: Path) -> tuple[str, ...]:
+    """An absolute path by all its names: first as it is written, last with links resolved. Any text is a path here."""
+    absolute = _absolute(path, directory)
+    plain = os.path.normpath(absolute)
+    try:
+        return tuple(dict.fromkeys((plain, os.path.realpath(absolute))))
+    except ValueError:  # no file has such a name: it holds a zero byte or half of a surrogate pair
+        return (plain,)
 
 
 def _covers(
@@ -171,15 +182,15 @@ def _places(pattern: str, directory: Path) -> Iterator[tuple[str, str]]:
         yield str(directory), pattern
         return
     begin, _, inside = pattern.partition("/") if pattern.startswith(("~", "/")) else (str(directory), "", pattern)
-    folder = os.path.expanduser(begin) or "/"  # noqa: PTH111  Path raises for an unknown user
+    folder = _absolute(begin or "/", directory)
     *parts, last = inside.strip("/").split("/")
     last, ending = last or "**", "/" if last and pattern.endswith("/") else ""
     while parts and not _WILD.search(parts[0]):
         folder = os.path.join(folder, parts.pop(0))  # noqa: PTH118
-    for found in dict.fromkeys((os.path.normpath(folder), os.path.realpath(folder))):
+    for found in names_of(folder, directory):
         yield found, f"/{'/'.join([*parts, last])}{ending}"
     if not parts and not _WILD.search(last):
-        above, _, name = os.path.realpath(os.path.join(folder, last)).rpartition("/")  # noqa: PTH118
+        above, _, name = names_of(os.path.join(folder, last), directory)[-1].rpartition("/")  # noqa: PTH118
         yield above or "/", "/" + _WILD.sub(lambda found: f"\\{found[0]}", name) + ending
 
 
@@ -210,7 +221,15 @@ def _matches(pattern: str, subject: str, directory: Path) -> bool:
 
 def _normal(path: str, directory: Path) -> str:
     """Normalize without looking at the disk: a rule must not follow a link that somebody may change later."""
-    return os.path.normpath(directory / Path(path).expanduser())
+    return os.path.normpath(_absolute(path, directory))
+
+
+def _absolute(path: str, directory: Path) -> str:
+    """Where a path leads, with its links: from the directory, or from a user's home. `~NAME` of no user is a name."""
+    with suppress(ValueError):  # no user has such a name
+        path = os.path.expanduser(path)  # noqa: PTH111  Path raises for an unknown user
+    # To normpath `//` is a root of its own; to Linux and macOS it is not.
+    return f"/{os.path.join(directory, path).lstrip('/')}"  # noqa: PTH118  paths are texts here
 
 
 def refusal(mode: str, permission: Permission | None, decision: Decision) -> str:

@@ -23,7 +23,7 @@ from nca.tools.files.edit import EditFile, WriteFile
 from nca.tools.files.reading_rules import FilesRead
 from nca.tools.files.workspace import Workspace
 from nca.tools.tool import Approval, Permission, ToolError, ToolOutcome, TypedTool
-from nca.tools.toolbox import Toolbox
+from nca.tools.toolbox import Toolbox, default_toolbox
 from nca.words import words
 from tests.agent.test_conversation import SMALL, call
 
@@ -160,6 +160,21 @@ async def test_once_is_for_this_call_only(room: Room) -> None:
     assert room.outcomes[-1] == "not allowed: use the other file"
     asked = person.asked[0]
     assert (asked.path, asked.diff, asked.needs, asked.subject) == (str(room.root / "a"), "+x", "write", asked.path)
+
+
+@pytest.mark.parametrize("path", ["~backup.txt", "~nosuch/a", "~\0", "~\ud800", "\ud800", "a\0b", "x" * 300])
+async def test_no_path_ends_the_turn(room: Room, path: str) -> None:
+    more: dict[str, dict[str, str]] = {"read_file": {}, "list_directory": {}, "grep": {"pattern": "x"}}
+    more |= {"edit_file": {"old_text": "x", "new_text": "y"}, "write_file": {"content": "x"}}
+    calls = [ToolCall(name, name, json.dumps({"path": path, **rest})) for name, rest in more.items()]
+    toolbox = default_toolbox(room.root)
+    deny = (PermissionRule("read_file", "secret/**"), PermissionRule("*", "~nosuch/**"))
+    conversation = room.open(both(*calls), toolbox=toolbox, agent__permission="auto", permissions__deny=deny)
+    assert (await conversation.send("Go")).reason == "answered"
+    assert len(results(conversation)) == len(calls)
+    assert ("[created ~backup.txt: 1 line]" in results(conversation)) is (path == "~backup.txt")
+    assert ("~nosuch/**)]" in results(conversation)[-1]) is (path == "~nosuch/a")
+    await conversation.close()
 
 
 async def test_for_the_session_covers_the_same_path_and_no_other(room: Room) -> None:

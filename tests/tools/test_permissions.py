@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
-from nca.config.tables import PermissionRule
-from nca.tools.permissions import decide, matching, reading_rule, refusal
+from nca.config.tables import PermissionRule, is_file_pattern
+from nca.tools.permissions import decide, matching, names_of, reading_rule, refusal
 
 
 @pytest.mark.parametrize(
@@ -99,6 +101,11 @@ def test_paths_are_patterns_of_gitignore(paths: str, about: str, speaks: bool) -
     assert (found is not None) is speaks
 
 
+def test_two_slashes_begin_no_other_path() -> None:
+    rules = [PermissionRule("*", subject="/work/secret/**")]
+    assert matching(rules, "tool", names_of("//work/secret/a", Path("/work")), Path("/work")) is not None
+
+
 def test_paths_hold_for_a_file_by_all_its_names(tmp_path: Path) -> None:
     root = Path(tmp_path.resolve())
     (root / "real").mkdir()
@@ -112,6 +119,26 @@ def test_paths_hold_for_a_file_by_all_its_names(tmp_path: Path) -> None:
     rules = [PermissionRule("*", paths="inner/x")]
     assert reading_rule(rules, root / "[a]*" / "inner" / "x", root / "[a]*") is not None
     assert reading_rule(rules, root / "a" / "inner" / "x", root / "[a]*") is None
+
+
+any_path = st.text(st.characters() | st.sampled_from("~/.*\0\ud800\udcff"), min_size=1, max_size=30)
+"""What a model, or the JSON of other programs' settings, may hold: zero bytes and halves of surrogate pairs too."""
+
+
+@given(any_path, any_path)
+@example("~backup.txt", "~nosuch/**")
+@example("~\0", "~\ud800")
+@example("\ud800", "\0/a")
+@example("\udcff", "~\udcff/a")
+@example("///**", "//a")
+def test_any_text_is_a_path(path: str, rule: str) -> None:
+    names = names_of(path, Path("/work"))
+    assert all(Path(name).is_absolute() for name in names)
+    matching([PermissionRule("*", subject=rule)], "read_file", names, Path("/work"))
+    if is_file_pattern(rule):
+        matching([PermissionRule("*", paths=rule)], "read_file", names, Path("/work"))
+    for subject in (path, names[-1]):
+        assert matching([PermissionRule("*", subject=subject)], "read_file", names, Path("/work")) is not None
 
 
 @pytest.mark.parametrize(
