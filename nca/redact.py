@@ -25,6 +25,8 @@ FEWEST_CHARS = 8
 """Shorter values are not real keys, and would match ordinary words."""
 
 REDACTED = "[redacted]"
+PLACEHOLDER = REDACTED.rstrip("]")
+"""What every placeholder begins with."""
 
 _SHAPES = (
     r"sk-(?:[A-Za-z0-9]+-)*[A-Za-z0-9_-]{20,}",  # OpenAI, Anthropic, OpenRouter, DeepSeek
@@ -48,25 +50,27 @@ _MARKS = (
 )
 """Each format contains one of these. Searching for them first is ten times as fast; most text contains none."""
 _SHAPE = re.compile(r"(?<![A-Za-z0-9_-])(?:" + "|".join(_SHAPES) + r")(?![A-Za-z0-9])")
-_PRIVATE_KEY = re.compile(r"-----BEGIN ([A-Z ]*PRIVATE KEY)-----.*?(?:-----END \1-----|\Z)", re.DOTALL)
+_PRIVATE_KEY = re.compile(r"-----BEGIN ([A-Z ]*PRIVATE KEY(?: BLOCK)?)-----.*?(?:-----END \1-----|\Z)", re.DOTALL)
 
 
 _ASSIGNED = re.compile(
     r"""((?:api_?key|secret|token|passw(?:or)?d|credential|auth|bearer|basic|access_?key|private_?key)"""
     r"""[\w-]{0,40}["']?(?:[ \t]*(?:=>|[:=])[ \t]*|[ \t]+)["']?(?:(?:bearer|basic|token)[ \t]+)?)"""
-    r"""([A-Za-z0-9+/_=.~-]{16,512})(?![A-Za-z0-9(\[])""",
+    r"""([A-Za-z0-9+/_=.~-]{16,}+)""",
     re.IGNORECASE,
 )
 _PASSWORD = re.compile(
     r"""(pass(?:(?:w(?:or)?d|phrase)["']?(?:[ \t]*(?:=>|[:=])[ \t]*|[ \t]+)|["']?=)["']?)"""
-    r"""((?!\$)[^\s"'`,;&(){}\[\]<>\\]{8,512}+)(?![(\[])""",
+    r"""((?!\$)[^\s"'`,;&(){}\[\]<>\\]{8,}+)""",
     re.IGNORECASE,
 )
 """Behind a name that ends in the word, or `PASS=`, a shorter value is one too, and of any characters."""
 _ASSIGNED_WORDS = ("key", "secret", "token", "passw", "credential", "auth", "bearer", "basic")
 _IN_ADDRESS = re.compile(
-    r"(://[^\s/:@\"'<>]{0,80}:)(?!(?:pass|passwd|password|pwd|secret)@)([^\s/@\"'<>$%{*]{4,200})(?=@)"
+    r"(://[^\s/:@\"'<>]{0,80}:)(?!(?:pass|passwd|password|pwd|secret)@)([^\s/@\"'<>$%{*]{4,}+)(?=@)"
 )
+"""A value of any length in linear time: none is looked at twice, as what follows one is judged in `_assigned`, and an
+address begins with a character that no password has."""
 _NO_BYTE = re.compile(r"[\ud800-\udc7f\udd00-\udfff]")
 _FEWEST_DIGITS = 3
 _FEWEST_CHANGES = 0.3
@@ -84,7 +88,9 @@ def _is_random(value: str) -> bool:
 
 
 def _assigned(found: re.Match[str]) -> str:
-    return f"{found[1]}{REDACTED}" if _is_random(found[2]) else found[0]
+    text, end = found.string, found.end()
+    is_code = text.startswith(("(", "["), end) and not text.startswith(PLACEHOLDER, end)
+    return found[0] if is_code or not _is_random(found[2]) else f"{found[1]}{REDACTED}"
 
 
 def _forms(value: str) -> set[str]:

@@ -33,6 +33,7 @@ SHAPED = [
     "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJlLWhlcmU",
     "-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----",
     "-----BEGIN PRIVATE KEY-----\ncut sho",
+    "-----BEGIN PGP PRIVATE KEY BLOCK-----\n\nlQdG\n-----END PGP PRIVATE KEY BLOCK-----",
 ]
 ORDINARY = [
     "sk-learn and task-management-of-everything-here",
@@ -43,6 +44,7 @@ ORDINARY = [
     "call_abcdefghijklmnopqrstuvwx",
     "AKIA is a prefix, hf_model and ghp_ too",
     "-----BEGIN PUBLIC KEY-----\nMIIB\n-----END PUBLIC KEY-----",
+    "-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nmQdG\n-----END PGP PUBLIC KEY BLOCK-----",
 ]
 
 
@@ -154,7 +156,7 @@ def test_an_aws_secret_is_taken_out_whether_it_looks_random_or_not() -> None:
         '"url": "amqp://ann.b+c%40d:{}@host"',
     ],
 )
-@pytest.mark.parametrize("password", ["abcd", "s3cret-99!", "p:w:d#9", "a" * 200])
+@pytest.mark.parametrize("password", ["abcd", "s3cret-99!", "p:w:d#9", "a" * 2_000])
 def test_a_password_in_an_address_is_taken_out_and_the_rest_stays(address: str, password: str) -> None:
     assert Redactor().text(address.format(password)) == address.format("[redacted]")
 
@@ -207,6 +209,29 @@ def test_the_kind_of_an_authorization_stays(text: str) -> None:
     "text", [f"name = {RANDOM}", f"token: {RANDOM[:15]}", f"token = {RANDOM}(1)", f"token = {RANDOM}[0]"]
 )
 def test_other_names_short_values_and_code_stay(text: str) -> None:
+    assert Redactor().text(text) == text
+
+
+@given(st.integers(16, 3_000), st.sampled_from(["x7Kq2mB9vT4wZp1L", "0f3a9c5e7b1d", "a1B2/c3D4+"]))
+@example(4_096, "x7Kq2mB9vT4wZp1L")
+def test_a_random_value_of_any_length_is_taken_out_whole(length: int, pattern: str) -> None:
+    value = (pattern * length)[:length]
+    for name in ("API_TOKEN=", '"access_token": "', "password="):
+        assert Redactor().text(f"{name}{value}\n") == f"{name}[redacted]\n"
+
+
+def test_what_stands_before_a_placeholder_is_no_code() -> None:
+    text = f"token={RANDOM}/{SHAPED[0]} password={RANDOM}/{SHAPED[0]}"
+    assert Redactor().text(text) == "token=[redacted][redacted] password=[redacted][redacted]"
+
+
+@pytest.mark.parametrize(
+    "piece", ["token=", "token ", "token-", "pass=", "password ", "://a:b", "-----BEGIN PRIVATE KEY "]
+)
+@pytest.mark.parametrize("end", ["", "("])
+def test_a_long_text_of_beginnings_takes_linear_time(piece: str, end: str) -> None:
+    """Quadratic time would last for minutes."""
+    text = piece * (400_000 // len(piece)) + end
     assert Redactor().text(text) == text
 
 

@@ -21,15 +21,13 @@ from nca.file_history import Recorder
 from nca.file_history.changes import counts, has_unseen, unified
 from nca.humanize import WRITTEN_OUT, counted
 from nca.messages import clean_text
-from nca.redact import REDACTED
+from nca.redact import PLACEHOLDER
 from nca.tools.files.merge import merged
 from nca.tools.files.reading_rules import MAX_CHANGED_BYTES, FilesRead
 from nca.tools.files.replace import replaced
 from nca.tools.files.text_file import TextFile, can_save, is_binary, is_unsaved, says_the_same, write_file
 from nca.tools.files.workspace import NoSuchFile, Workspace, shown, why_asked, why_change_asked
 from nca.tools.tool import Approval, Permission, ToolError, ToolOutcome, TypedTool
-
-_REDACTED = REDACTED.rstrip("]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,9 +330,9 @@ def _check(change: Change) -> None:
             f"{change.name} is not UTF-8, so only ASCII text can be put into it;"
             " write_file replaces all of it, as UTF-8"
         )
-    if change.after.count(_REDACTED) > before.text.count(_REDACTED):
+    if change.after.count(PLACEHOLDER) > before.text.count(PLACEHOLDER):
         raise ToolError(
-            f"the text holds {_REDACTED!r}, which stands for a key that is not shown;"
+            f"the text holds {PLACEHOLDER!r}, which stands for a key that is not shown;"
             " leave such lines alone and change the others with edit_file"
         )
 
