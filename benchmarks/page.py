@@ -206,7 +206,8 @@ def _head(figures: Figures) -> Iterator[str]:
         "`make bench` made this page. The code is in `benchmarks/`, all figures of this run are in"
         " `docs/benchmarks.json`. Each program runs in its own environment, behind a small adapter"
         " (`benchmarks/peers/`), and gets the same sessions, windows and targets."
-        " Times cover only its own work, not its start or reading the file. Times are medians of one run on one machine, so compare ratios rather than absolute times."
+        " Times cover only its own work, not its start or reading the file. Times are medians of one run on one"
+        " machine, so compare ratios rather than absolute times."
         f" `python -m benchmarks --only PART` repeats one part: {', '.join(parts)}."
     )
     yield (

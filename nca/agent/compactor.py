@@ -364,8 +364,8 @@ class Compactor:
     def _why_not_again(self, proposal: Proposal) -> str:
         """The answer to a person who compacts a second time: newer messages go once they take more than the target."""
         target = proposal.target_tokens
-        newer = f"; above {target:,} tokens, newer messages are as well" if proposal.tokens_before <= target else ""
-        return f" It is already compacted{newer}. To use another focus, run /context undo first."
+        newer = f"; above {target:,} tokens, newer messages go as well" if proposal.tokens_before <= target else ""
+        return f" Older messages are compacted already{newer}. To use another focus, run /context undo first."
 
     def _say(self, phase: str, trigger: Trigger, **values: object) -> None:
         self._has_failed = phase == "failed"

@@ -301,6 +301,8 @@ def _in_english(said: str, command: str, kind: str) -> str:
     # What people type who ask other agents a question in the shell.
     if said.startswith(("No such option: -p.", "No such option: --print ")):
         return f"{said} One answer without a chat: nca run TEXT."
+    if command == "nca loop" and said.startswith("No such option: --session"):
+        return f"{said} Resume a session with --resume ID."
     if command != "nca run":
         return said
     if is_extra:

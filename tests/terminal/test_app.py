@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from nca.agent.conversation import Conversation
 from nca.config.layers import defaults
 from nca.messages import Message
 from nca.terminal.app import ChatApp
+from nca.terminal.panels.list_panel import ListPanel
 from nca.testing.scripted import ScriptedModel
 from nca.words import Words, text_of, words
 from tests.terminal.stage import ScriptedReader, a_stage
@@ -50,3 +52,26 @@ async def test_a_refusal_of_the_session_is_shown_and_the_chat_goes_on(tmp_path: 
         assert "only here\n" in said
         assert reader.given == ["", "And now?", f"!touch {tmp_path}/made", ""]
         assert not (tmp_path / "made").exists()
+
+
+class Faulty(Lines):
+    """A panel of this reader has a fault of the program."""
+
+    def __init__(self, *lines: str) -> None:
+        super().__init__(*lines)
+        self.can_walk = True
+
+    async def walk(self, panel: ListPanel[Any, Any]) -> Any:
+        raise KeyError("kept\x1b[31m")
+
+
+async def test_a_fault_of_one_command_is_a_line_and_the_chat_goes_on(tmp_path: Path) -> None:
+    with a_stage(tmp_path) as stage:
+        reader = Faulty("/config", "!!echo here")
+        app = ChatApp(stage.conversation, stage.app.output, reader, stage.app.interrupts)
+        assert await app.run() == 0
+        said = stage.take()
+        assert "This is a fault of nca (test_app.py, line " in said
+        assert "KeyError: 'kept" in said
+        assert "\x1b[31m" not in said
+        assert "here\n" in said

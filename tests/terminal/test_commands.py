@@ -180,7 +180,7 @@ async def test_compact_says_how_another_focus_is_named(tmp_path: Path) -> None:
         assert "Compacted" in await stage.command("/compact")
         said = " ".join((await stage.command("/compact the parser")).split())
         assert "To use another focus, run /context undo first" in said
-        told = re.search(r"compact: ([\d,]+) of .* already compacted; above ([\d,]+) tokens, newer messages are", said)
+        told = re.search(r"compact: ([\d,]+) of .* compacted already; above ([\d,]+) tokens, newer messages go", said)
         assert told
         used, above = (int(number.replace(",", "")) for number in told.groups())
         assert used < above
@@ -386,10 +386,29 @@ async def test_a_note_is_removed_by_its_number(tmp_path: Path) -> None:
         assert [one.text for one in memory.complete(stage.app, "remove ")] == ["1", "2", "3"]
         assert "memory.json: the tests run with make" in " ".join((await stage.command("/memory remove 1")).split())
         assert [note.text for note in stage.conversation.memory.notes()] == ["remove the old parser", "tabs"]
-        for wrong, about in {"3": "takes no 3", "9" * 5_000: "takes no 999", "": "needs a number"}.items():
+        for wrong, about in {
+            "3": "no number 3. Valid: 1 to 2",
+            "9" * 5_000: "no number 999",
+            "": "needs a number",
+        }.items():
             with pytest.raises(UsageError, match=about) as refused:
                 await stage.command(f"/memory remove {wrong}")
             assert "Valid: 1 to 2" in refused.value.advice
+        for slip, meant in {"rm 1": "/memory remove 1?", "delete 2": "/memory remove 2?", "rm": "remove N?"}.items():
+            with pytest.raises(UsageError, match=f"/memory {slip} notes nothing") as refused:
+                await stage.command(f"/memory {slip}")
+            assert meant in refused.value.advice
+        assert len(stage.conversation.memory.notes()) == 2
+        await stage.command("/memory delete no branches")
+        assert stage.conversation.memory.notes()[-1].text == "delete no branches"
+
+
+async def test_a_word_of_the_shell_s_command_is_no_setting(tmp_path: Path) -> None:
+    with a_stage(tmp_path) as stage:
+        for line in ("set context.auto off", "get context.auto", "show auto"):
+            with pytest.raises(UsageError, match="is no setting") as refused:
+                await stage.command(f"/config {line}")
+            assert refused.value.advice == "/config context.auto shows it; /config context.auto VALUE changes it."
 
 
 async def test_a_command_without_an_argument_refuses_one(tmp_path: Path) -> None:

@@ -228,7 +228,7 @@ async def test_what_you_changed_since_is_left_unless_you_say_otherwise(stage: St
     assert (said.count("not by this session"), "stays as it is" in said) == (1, False)
     assert "Databases, the network and installed packages do not come back." in person.questions[0]
     assert "You or another program changed 1 file in the meantime: a.txt." in person.questions[1]
-    assert ("o", "take it back anyway without those changes, which /redo brings again") in person.keys
+    assert ("o", "take it back anyway; /redo brings those changes back") in person.keys
     assert files(tmp_path) == {}
     await asked.command("/redo")
     assert files(tmp_path) == {"a": "mine\n", "b": "two\n"}

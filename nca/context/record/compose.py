@@ -167,10 +167,17 @@ class Composer:
 
     def record(self, spans: Sequence[Range], room: int, prose: Prose) -> str:
         """The record of these messages alone, in at most `room` raw tokens."""
+        taken, text = self._filled(spans, room, prose)
+        return self._text(taken, text, prose.until(spans), room)
+
+    def tells_words(self, spans: Sequence[Range], room: int, prose: Prose) -> bool:
+        """Whether that record has each message of the person, if in short."""
+        return not self._filled(spans, room, prose)[0].lacks_words
+
+    def _filled(self, spans: Sequence[Range], room: int, prose: Prose) -> tuple[Taken, str]:
         past = self._past(prose, spans)
         text = self._prose(past, prose, room)
-        taken = Walk(Taken(past, self._beside_frame(text, room)), self._lanes(past, {})).on()
-        return self._text(taken, text, prose.until(spans), room)
+        return Walk(Taken(past, self._beside_frame(text, room)), self._lanes(past, {})).on(), text
 
     def plain(self, spans: Sequence[Range], room: int) -> str:
         """The lines of these messages without a frame, for a reader without this log."""

@@ -84,25 +84,31 @@ def summarize_range(
 ) -> Generator[SummaryRequest, SummaryReply | SummaryFailure, Written | None]:
     """Replace these blocks by a record; None, and nothing changed, if that would not be smaller.
 
-    target_tokens  of the request with the record, if it can be met; 0: only a share of the replaced messages bounds it
+    target_tokens  of the request with the record, if it can be met; 0: somebody has chosen these messages, and what
+                   the person said in them stays, if in short
     """
     if not older:
         return None
     absorbed, before = _neighbours(draft, older)
     gone_raw = sum(block.raw for block in older)
     leaving_raw = gone_raw + sum(map(draft.part_raw, absorbed))
-    room = max(1, int(RANGE_SHARE * leaving_raw))
+    composer, leaving = _composer(draft, job), [*before, *older]
+    ranges, room = covered(leaving), max(1, int(RANGE_SHARE * leaving_raw))
     if target_tokens:
         room = max(SMALLEST_PROSE_TOKENS, min(room, draft.meter.raw_for(target_tokens) - draft.raw + leaving_raw))
+    elif not (room := _room_for_words(composer, ranges, room, leaving_raw, Prose())):
+        return None
     earlier = _earlier(absorbed)
     prior = _earlier_prose(earlier, room // 2)
     most = _most_prose(job, min(room, gone_raw), prior)
     gone = [draft.history.entries[seq - 1] for block in older for seq in block.seqs]
-    leaving = [*before, *older]
-    ranges = covered(leaving)
-    asked = most if gone_raw >= WORTH_A_CALL * most else 0
+    asked = most if job.focus or gone_raw >= WORTH_A_CALL * most else 0
     written, prose = yield from _asked(draft, job, gone, draft.view(), earlier, prior, ranges, most=asked)
-    composer = _composer(draft, job)
+    if not target_tokens and prose.text:
+        if beside := _room_for_words(composer, ranges, room, leaving_raw, prose):
+            room = beside
+        else:
+            prose = Prose(made_by=prose.made_by, important=prose.important)
     record = composer.record(ranges, room, prose)
     parts_before, raw_before = list(draft.parts), draft.raw
     draft.replace(leaving, composer.summary(ranges, record, prose))
@@ -110,6 +116,12 @@ def summarize_range(
         return written
     draft.parts, draft.raw = parts_before, raw_before
     return None
+
+
+def _room_for_words(composer: Composer, ranges: Sequence[Range], least: int, most: int, prose: Prose) -> int:
+    """The raw tokens from `least` to `most` in which a record tells what the person said in this range; 0: none do."""
+    tried = (least + (most - least) * step // TARGET_STEPS for step in range(TARGET_STEPS + 1))
+    return next((room for room in tried if composer.tells_words(ranges, room, prose)), 0)
 
 
 def target_with_words(draft: Draft, job: SummaryJob, least: int, most: int) -> int:

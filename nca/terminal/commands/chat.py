@@ -97,13 +97,19 @@ class MemoryCommand(Command):
         return beginning_with(rest, ((str(number), one_line(note.text, 60)) for number, note in notes))
 
 
+_REMOVES = ("rm", "delete", "del", "forget")
+"""Other programs' words for it: with a number, they are no note."""
+
+
 def _verb_and_rest(argument: str) -> tuple[str, str]:
     """What is to be done, "" if it is not said; and with what. The verb is no part of the note.
 
-    Of several words, "remove" may begin a note.
+    Of several words, "remove" may begin a note. Raises UsageError.
     """
     word, _, rest = argument.partition(" ")
     verb, rest = word.lower(), rest.strip()
+    if verb in _REMOVES and (rest.isdecimal() or not rest):
+        raise UsageError(f"/memory {one_line(argument, 40)} notes nothing.", advice=f"/memory remove {rest or 'N'}?")
     is_verb = verb == "add" or (verb == "remove" and len(rest.split()) < 2)
     return (verb, rest) if is_verb else ("", argument)
 

@@ -100,7 +100,9 @@ def number_to_remove(command: str, written: str, most: int) -> int:
     """The number of an entry in the command's list of `most`. Raises UsageError."""
     if written.isdecimal() and len(written) < 10 and 1 <= int(written) <= most:
         return int(written)
-    valid = f"Valid: 1 to {most}; /{command} shows them." if most else "There is none."
+    valid = f"Valid: {'1' if most == 1 else f'1 to {most}'}; /{command} shows them." if most else "The list is empty."
+    if written.isdecimal():
+        raise UsageError(f"There is no number {one_line(written, 20)}.", advice=valid)
     if written:
         raise takes_no(f"{command} remove", written, valid)
     raise UsageError(f"/{command} remove needs a number.", advice=valid)

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from nca.agent.conversation import Conversation
 
 _SAVE, _UNSET, _DEFAULT = "--save", "--unset", "default"
+_VERBS = ("set", "get", "show")
+"""What `nca config` takes in the shell, and /config does not need."""
 _RESETS = ("reset", "unset", "default")
 _WORDS = re.compile(r"""(?:"[^"]*"|'[^']*')(?!\S)|\S+""")
 """What stands in quotes is one word."""
@@ -70,6 +72,10 @@ class ConfigCommand(Command):
             raise UsageError(
                 f"/config {words[0]} is not a setting.",
                 advice=f"/config {key} --unset undoes what was set in this chat; /config {key} {_DEFAULT} resets it.",
+            )
+        if words and words[0].lower() in _VERBS and canonical(key := whole_name("".join(words[1:2]))) is not None:
+            raise UsageError(
+                f"/config {words[0]} is no setting.", advice=f"/config {key} shows it; /config {key} VALUE changes it."
             )
         if len(words) > 1 or (options and words):
             words[0] = whole_name(words[0])

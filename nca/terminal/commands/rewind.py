@@ -346,7 +346,7 @@ async def _of_others(app: App, left: Sequence[PlannedChange]) -> Choice | None:
     question = f"You or another program changed {counted(len(changed), 'file')} in the meantime: {paths(changed)}."
     parted = f"Hard links would be separated from {counted(len(linked), 'file')}: {paths(linked)}."
     question = " ".join([question] * bool(changed) + [parted] * bool(linked))
-    without = " without those changes, which /redo brings again" if changed else ""
+    without = "; /redo brings those changes back" if changed else ""
     keys = [("l", f"leave {it}"), ("o", f"take {it} back anyway{without}")]
     if merges:
         keys.append(("m", "merge: keep those changes, take back the session's"))

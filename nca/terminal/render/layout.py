@@ -215,6 +215,7 @@ def fitting_table(
     while (room := _room(columns, gives_way)) < (needed := min(least, _cells(columns, gives_way))) and spare:
         gone = spare.pop(0)
         columns = {head: column for head, column in columns.items() if head != gone}
+    gives_way = gives_way if gives_way in columns else ""
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     if room < needed:
         given = styles or [""] * len(rows)

@@ -53,8 +53,13 @@ def test_an_empty_column_takes_no_room_from_the_others(monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("gives_way", [*COLUMNS])
+@pytest.mark.parametrize("empty", ["", *COLUMNS])
 @pytest.mark.parametrize("width", [24, 40, 60, 72, 80, 100])
-def test_no_cell_is_missing_in_any_window(monkeypatch: pytest.MonkeyPatch, width: int, gives_way: str) -> None:
+def test_no_cell_is_missing_in_any_window(
+    monkeypatch: pytest.MonkeyPatch, width: int, gives_way: str, empty: str
+) -> None:
+    if empty:
+        monkeypatch.setitem(COLUMNS, empty, ["", ""])
     shown = "".join("".join(drawn(width, monkeypatch, gives_way=gives_way, least=WHOLE)).split())
     for cells in COLUMNS.values():
         for cell in cells:
