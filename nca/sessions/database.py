@@ -337,7 +337,9 @@ def migrate(
 
     Raises StoreError and leaves the file unchanged.
     """
-    version = database.connection.pragma("user_version")
+    with faults.explained(database.path):
+        # The first read of a new file makes its log's index: a full disk may show here.
+        version = database.connection.pragma("user_version")
     if version >= len(migrations):
         return None
     backup = None

@@ -233,8 +233,8 @@ class ChatApp:
         try:
             self.sessions.send_again(said)
             sending = self.conversation.run_turn(said, attachments, beside)
-            awaited = ", ".join(self.conversation.servers.awaited)
-            label = f"Waiting for the MCP server {awaited}" if awaited else "Thinking"
+            awaited = self.conversation.servers.awaited
+            label = f"Waiting for MCP: {', '.join(awaited)}" if awaited else "Thinking"
             self.is_answering = True
             finished = await self._working(label, sending)
         except Stopped:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import resource
 import shutil
 import subprocess
 import tempfile
@@ -475,3 +476,18 @@ def test_a_file_that_is_lost_while_it_is_open_is_noticed_at_the_next_write(
     with Store.open(path) as other:
         assert other.notes == ()
         assert other.list()[0].title == "new"
+
+
+@pytest.mark.parametrize("room", [0, 100, 4_096, 8_192, 32_767, 32_768, 40_000, 100_000, 200_000])
+def test_a_new_store_on_a_full_disk_is_one_line(tmp_path: Path, room: int) -> None:
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (room, before[1]))
+    try:
+        with Store.open(tmp_path / "data" / "store.db") as store:
+            store.create(directory="/", model="m").close()
+    except StoreError as error:
+        assert "store.db" in str(error)  # noqa: PT017  the limit is raised again before anything else is written
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    with Store.open(tmp_path / "data" / "store.db") as store:
+        assert store.notes == ()

@@ -112,7 +112,7 @@ def test_who_waits_for_a_server_reads_for_which(tmp_path: Path) -> None:
     with chat("Hello.", settings=settings, directory=str(tmp_path)) as tty:
         tty.sees("›")
         tty.line("Hi.")
-        tty.sees("Waiting for the MCP server slow")
+        tty.sees("Waiting for MCP: slow")
         tty.sees("Hello.")
 
 
