@@ -193,11 +193,17 @@ def test_what_does_not_follow_the_last_message_is_not_written(store: Store, sess
     assert session.log.entries() == entries
 
 
-def test_a_session_grows_by_a_report_alone(store: Store, session: Session) -> None:
-    session.log.append(said("one", "two"))
-    copy = store.copy_of(session.info.id)
-    extend(session, msgspec.structs.replace(copy, usage=(UsageRow(2, "m", Usage(7, 1), 0, 1.0),)))
-    assert [row.usage.prompt_tokens for row in session.usage.rows()] == [7]
+@pytest.mark.parametrize("goes_on", [True, False])
+def test_a_session_grows_by_reports_alone_and_counts_each_once(store: Store, session: Session, goes_on: bool) -> None:
+    """Also where the file has left the view in force: its own is added then."""
+    whole = new_copy(session.log.append(said("one", "two")), directory="/")
+    if not goes_on:
+        session.views.commit(hiding(1), MANUAL)
+    used = tuple(UsageRow(2, "m", Usage(tokens, 1), 0, 1.0) for tokens in (7, 8, 9))
+    for many in (1, 1, 3):
+        extend(session, msgspec.structs.replace(whole, usage=used[:many]))
+        assert [row.usage for row in session.usage.rows()] == [row.usage for row in used[:many]]
+        assert session.views.current() == View()
     assert session.search("two")[0].seq == 2
 
 
