@@ -1,4 +1,4 @@
-"""After going back and forward again, what the model had read it has read."""
+"""After going back the model has read nothing of what it left; after going forward again it has."""
 
 from __future__ import annotations
 
@@ -39,4 +39,24 @@ async def test_a_file_that_undo_and_redo_left_as_it_was_can_be_written(tmp_path:
     assert (folder / "f").read_text() == "two\n"
     await conversation.send("And again.")
     assert (folder / "f").read_text() == "three\n"
+    await conversation.close()
+
+
+async def test_what_was_read_in_a_branch_that_is_left_must_be_read_again(tmp_path: Path) -> None:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "f").write_text("mine\n")
+    read = Message("assistant", None, (ToolCall("r", "read_file", '{"path": "f"}'),))
+    conversation = Conversation.open(
+        defaults().with_values({"agent.permission": "auto"}, "the test"),
+        store=Store.open(tmp_path / "sessions.db"),
+        model=ScriptedModel([read, "It says mine.", write(1, "one\n"), "I cannot."]),
+        directory=folder,
+    )
+    await conversation.send("What does it say?")
+    point = conversation.rewinds.last_turn()
+    assert point is not None
+    await conversation.rewinds.go_back(point, await conversation.rewinds.plan(point), "both")
+    await conversation.send("Write it.")
+    assert (folder / "f").read_text() == "mine\n"
     await conversation.close()

@@ -63,8 +63,8 @@ def sqlite_of(store: Store) -> Database:
     return store._database
 
 
-def once_read(store: Store, sql: str, action: Callable[[], T]) -> list[T]:
-    """Do something, as another process may, when the store has just read a row with a statement that begins so.
+def once_read(database: Database, sql: str, action: Callable[[], T]) -> list[T]:
+    """Do something, as another process may, when this one has just read a row with a statement that begins so.
 
     Returns what it gave: nothing as long as no such row was read.
     """
@@ -75,7 +75,7 @@ def once_read(store: Store, sql: str, action: Callable[[], T]) -> list[T]:
             given.append(action())
         return row
 
-    sqlite_of(store).connection.set_row_trace(trace)
+    database.connection.set_row_trace(trace)
     return given
 
 

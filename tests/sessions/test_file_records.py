@@ -9,6 +9,7 @@ import pytest
 
 from nca.sessions.store import Store
 from tests.file_history.room import Room, paths
+from tests.sessions.samples import once_read
 
 ROWS = "SELECT (SELECT count(*) FROM contents), (SELECT count(*) FROM known), (SELECT count(*) FROM changes)"
 
@@ -43,6 +44,22 @@ async def test_what_no_session_refers_to_goes(home: Path, tmp_path: Path) -> Non
         assert paths(other.history.plan(0).restored) == ["b"]
         store.delete(other.session_id)
         assert rows(store) == (0, 0, 0)
+
+
+def test_what_comes_into_use_while_the_unused_is_removed_stays(home: Path, tmp_path: Path) -> None:
+    with Store.open(home) as store, Store.open(home) as other:
+        room, later = Room(tmp_path / "work", store), Room(tmp_path / "elsewhere", other)
+        room.edit("a", "1")
+        room.edit("b", "2")
+        given = once_read(
+            store.file_records._database, "SELECT number FROM contents WHERE ", lambda: later.edit("c", "1")
+        )
+        store.delete(room.session_id)
+        assert given == [None]
+        assert rows(store) == (1, 0, 1), "the other content has gone"
+        later.edit("c", "3")
+        later.history.apply(later.history.plan(2))
+        assert later.texts() == {"c": "1"}
 
 
 async def test_a_damaged_record_is_set_aside_and_the_sessions_stay(home: Path, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from nca.errors import SessionNotFound, StoreDamaged, StoreError
 from nca.messages import Entry, Usage
 from nca.sessions import Session, Store, transfer
 from nca.sessions.transfer import new_copy
-from tests.sessions.samples import MANUAL, change_pins, filled, hiding, once_read, pin, said
+from tests.sessions.samples import MANUAL, change_pins, filled, hiding, once_read, pin, said, sqlite_of
 
 DAY = 86_400
 
@@ -171,7 +171,7 @@ def test_a_session_that_fills_while_the_empty_ones_are_listed_stays(path: Path, 
             with other.open_session(empty) as session:
                 session.log.append(said("just in time"))
 
-        given = once_read(store, "SELECT id FROM sessions WHERE ", fill)
+        given = once_read(sqlite_of(store), "SELECT id FROM sessions WHERE ", fill)
         store.delete_empty(empty if is_named else None)
         assert len(given) == 1
         assert [(info.id, info.messages) for info in store.list()] == [(empty, 1)]
@@ -186,7 +186,7 @@ def test_a_session_that_is_removed_while_it_is_opened_is_not_the_next_one(path: 
             other.delete(removed)
             return other.create(directory="/", model="m")
 
-        given = once_read(store, "SELECT id, number FROM sessions WHERE ", replace)
+        given = once_read(sqlite_of(store), "SELECT id, number FROM sessions WHERE ", replace)
         with pytest.raises(SessionNotFound, match="has just been removed"):
             store.open_session(removed)
         assert [session.number for session in given] == [number], "it has the number of the removed one"
