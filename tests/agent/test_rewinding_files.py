@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import tempfile
 from pathlib import Path
 from typing import Any, cast
@@ -11,12 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nca.agent.conversation import Conversation
 from nca.agent.rewinding import Point, What
 from nca.agent.user_input import TAKEN_BACK
+from nca.config.loaded import defaults
 from nca.errors import UsageError
 from nca.file_history.history import FileHistory
 from nca.file_history.plan import RewindPlan
-from nca.messages import Message
+from nca.messages import Message, ToolCall
+from nca.sessions.store import Store
+from nca.testing.scripted import ScriptedModel
 from tests.agent.test_conversation import Room
 from tests.agent.test_rewinding import Talk
 from tests.context.effort import patient, trying
@@ -161,4 +166,24 @@ async def test_wrong_arguments_of_going_back_are_named_and_nothing_changes(tmp_p
     assert conversation.context.effective_history() == before
     await rewinds.go_back(point, plan, "chat")
     assert conversation.context.effective_history() == before[:-2]
+    await conversation.close()
+
+
+async def test_a_call_that_changed_nothing_beside_the_first_change_is_not_unknown(tmp_path: Path) -> None:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "same").write_text("same\n")
+    read = Message("assistant", None, (ToolCall("r", "read_file", '{"path": "same"}'),))
+    calls = [ToolCall(n, "write_file", json.dumps({"path": n, "content": "same\n"})) for n in ("same", "new")]
+    conversation = Conversation.open(
+        defaults().with_values({"agent.permission": "auto"}, "the test"),
+        store=Store.open(tmp_path / "sessions.db"),
+        model=ScriptedModel([read, Message("assistant", None, tuple(calls)), "Done."]),
+        directory=folder,
+    )
+    await conversation.send("Write them.")
+    point = conversation.rewinds.last_turn()
+    assert point is not None
+    plan = await conversation.rewinds.plan(point)
+    assert (plan.unknown, [one.path for one in plan.deleted]) == ((), ["new"])
     await conversation.close()
