@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.terminal.tty import ROOT, Tty
+from tests.terminal.tty import ROOT, Tty, chat
 
 WAIT_SECONDS = 30.0
 BUSY = """
@@ -109,6 +109,19 @@ def test_a_terminal_that_takes_nothing_keeps_no_program_alive() -> None:
         assert process.wait(WAIT_SECONDS) == 143
     os.close(master)
     os.close(slave)
+
+
+def test_an_interrupt_at_the_prompt_stops_nothing_of_what_is_said_next() -> None:
+    with chat("An answer.") as tty:
+        tty.sees("›")
+        tty.send("typed")
+        tty.sees("typed")
+        tty.settle()
+        tty.process.kill(signal.SIGINT)
+        tty.until(lambda: "typed" not in "\n".join(tty.shown()))
+        tty.line("Hello")
+        tty.sees("An answer.")
+        assert "Interrupted" not in tty.text()
 
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="there is no make")
