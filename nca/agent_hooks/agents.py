@@ -177,7 +177,11 @@ def programs(agent: Agent, file: Path) -> list[str]:
 
 def problem_of(command: str) -> str:
     """Why a command line of nca's cannot do anything, or ""."""
-    missing = [word for word in shlex.split(command) if word.startswith("/") and not os.path.exists(word)]
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return "its command has an open quote; install again"
+    missing = [word for word in words if word.startswith("/") and not os.path.exists(word)]
     needed = [word for word in missing if word.endswith(_MARK) or Path(word).name.startswith("python")]
     return f"{needed[0]} is gone; install again" if needed else ""
 

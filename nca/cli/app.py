@@ -11,6 +11,7 @@ import sys
 
 from nca import __version__
 from nca.cli import COMPLETE_VARIABLE, HELP_FLAGS, VERSION_FLAGS
+from nca.cli.printing import echo
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # typing itself takes longer to import than all of `nca --version`
@@ -31,7 +32,7 @@ def main() -> None:
     if arguments and arguments[0] in VERSION_FLAGS:
         # Before anything else is imported, so that it is instant.
         try:
-            print(f"nca {__version__}", flush=True)
+            print(f"nca {__version__}", flush=True)  # noqa: T201
         except OSError as error:
             leave(_write_failed(error))
         return
@@ -108,7 +109,7 @@ def _run_and_report(arguments: list[str]) -> int:
         _complain(shell_words(str(error)))
         return error.exit_code
     except KeyboardInterrupt:
-        print("nca: interrupted.", file=sys.stderr)
+        echo("nca: interrupted.", err=True)
         return EXIT_INTERRUPTED
     except SystemExit as ending:
         if sys.stdout is not output:  # how Typer reports a broken pipe
@@ -148,7 +149,7 @@ def _complain(text: str) -> None:
     from nca.terminal.render.sanitize import one_line
 
     line = f"nca: {one_line(text)}"
-    print(wrapped(line) if sys.stderr.isatty() else line, file=sys.stderr)
+    echo(wrapped(line) if sys.stderr.isatty() else line, err=True)
 
 
 def _fill_streams() -> None:
@@ -180,7 +181,7 @@ def _write_failed(error: OSError) -> int:
     # Or Python would write again at exit, and print an error.
     sys.stdout = None
     if not is_broken_pipe(error):
-        print(f"nca: {write_error_line(error)}", file=sys.stderr)
+        echo(f"nca: {write_error_line(error)}", err=True)
     return write_error_exit_code(error)
 
 
@@ -257,7 +258,7 @@ def _with_typer(arguments: list[str]) -> int:
         said = _in_english(one_line(error.format_message()), command, type(error).__name__)
         raise UsageError(said, advice=f"Try '{command} --help'.") from error
     except typer.Abort:
-        print("nca: interrupted.", file=sys.stderr)
+        echo("nca: interrupted.", err=True)
         return EXIT_INTERRUPTED
     except typer.Exit as leave:
         return leave.exit_code

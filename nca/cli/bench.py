@@ -11,6 +11,7 @@ import typer
 from nca.cli import flags
 from nca.cli.compact import summarizer_of
 from nca.cli.flags import open_source, print_notes, stored_session
+from nca.cli.printing import echo
 from nca.cli.startup import settings_of
 from nca.humanize import counted
 from nca.terminal.render.sanitize import json_to_terminal, one_line
@@ -84,7 +85,7 @@ def bench(
     else:
         has_tools = bool(tools) or not any(message.tool_calls for message in messages)
         lines = _lines(name, report, has_tools=has_tools, has_summarizer=summarizer not in (None, "", "none"))
-        typer.echo("\n".join([*lines, *_loss_lines(agent, lost)]))
+        echo("\n".join([*lines, *_loss_lines(agent, lost)]))
     if html is None or lost:
         return 0
     print_notes([f"--html: the session has not been compacted, so {html} was not written."])
@@ -107,7 +108,7 @@ def _print_json(report: Replay, lost: list[CompactionLoss]) -> None:
     import msgspec
 
     whole = {**msgspec.to_builtins(report), "losses": lost}
-    typer.echo(json_to_terminal(msgspec.json.encode(whole)).decode())
+    echo(json_to_terminal(msgspec.json.encode(whole)).decode())
 
 
 def _write_page(file: Path, agent: str, copy: SessionCopy, lost: list[CompactionLoss], *, overwrites: bool) -> None:

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from nca.cli.printing import echo
 from nca.cli.startup import (
     choose_model,
     load_settings,
@@ -282,14 +283,14 @@ def ensure_weights(choice: Choice, choose_again: Callable[[], Choice]) -> Choice
     try:
         name = _wanted(choice)
     except EOFError:
-        print()
+        echo()
         return None
     if name is None:
         if not ask_for_key():
-            print(wrapped(_KEY_HELP))
+            echo(wrapped(_KEY_HELP))
             return None
         return _by_new_key(choose_again())
-    print(f"Downloading {weights.known(name).title} to {weights.models_dir()}.", file=sys.stderr)
+    echo(f"Downloading {weights.known(name).title} to {weights.models_dir()}.", err=True)
     download_weights(name)
     return replace(choice, model=f"embedded/{name}", why="no key, no endpoint and no local server was found")
 
@@ -339,7 +340,7 @@ def _by_new_key(choice: Choice) -> Choice | None:
 
     if not choice.is_embedded:
         return choice
-    print(wrapped("Name a model of this provider: nca loop --model PROVIDER/NAME"))
+    echo(wrapped("Name a model of this provider: nca loop --model PROVIDER/NAME"))
     return None
 
 
@@ -350,7 +351,7 @@ def _with_key(choose_again: Callable[[], Choice]) -> Choice | None:
     from nca.models.embedded.known import runtime_command
 
     if can_ask():
-        print(wrapped(f"{_NOTHING} To install it: {runtime_command()}"))
+        echo(wrapped(f"{_NOTHING} To install it: {runtime_command()}"))
         if ask_for_key():
             return _by_new_key(choose_again())
     advice = "Store a key (nca keys add), or set it in the environment (OPENAI_API_KEY, ANTHROPIC_API_KEY, …)"
@@ -378,9 +379,9 @@ def _wanted(choice: Choice) -> str | None:
     titles[0] += f"; {missing}" if missing else " (recommended)"
     usual = "3" if missing else "1"
     question, *choices = _QUESTION.format(recommended=titles[0], other=titles[1]).split("\n")
-    print("\n".join([wrapped(question), *(wrapped(one, hang=_CHOICE_CELLS) for one in choices)]))
+    echo("\n".join([wrapped(question), *(wrapped(one, hang=_CHOICE_CELLS) for one in choices)]))
     while True:
         answer = input(f"1, 2 or 3 [{usual}]: ").strip() or usual
         if answer in ("1", "2", "3"):
             return {"2": other, "3": None}.get(answer, recommended)
-        print(f"Type 1, 2 or 3, or press Enter for {usual}. Ctrl-C leaves without downloading.")
+        echo(f"Type 1, 2 or 3, or press Enter for {usual}. Ctrl-C leaves without downloading.")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nca.cli.early_questions import can_ask, typed_answer, wrapped
+from nca.cli.printing import echo
 from nca.cli.startup import latest_here
 from nca.errors import UsageError
 from nca.terminal.interrupts import Leave
@@ -106,7 +107,7 @@ def _pick_by_number(store: Store, others: OtherSessions, agent: str) -> SessionI
         is_other = info.id in others
         name = f"{number:3}" if can_ask() else "        " if is_other else info.id
         messages = "" if is_other else counted(info.messages, "message")
-        print(f"{name}  {local_time(info.updated_at)}  {messages:>13}  {title(info, 60)}")
+        echo(f"{name}  {local_time(info.updated_at)}  {messages:>13}  {title(info, 60)}")
     if not can_ask():
         raise UsageError("--resume needs an id here.", advice="`nca sessions list --all` lists every session.")
     numbers = [str(number) for number in range(1, len(infos) + 1)]
@@ -118,6 +119,6 @@ async def _ask(question: str, keys: Sequence[KeyChoice]) -> str:
     from nca.terminal.panels.session_loader import choices_line
     from nca.terminal.render.sanitize import one_line
 
-    print(wrapped(one_line(question)))
+    echo(wrapped(one_line(question)))
     answer = typed_answer(f"{choices_line(keys)}, q to leave: ", (*(key for key, _ in keys), "q"))
     return "" if answer == "q" else answer

@@ -16,6 +16,7 @@ from typer.main import get_group
 from nca import cli
 from nca.cli import bench, compact, config, doctor, flags, hooks, keys, mcp, models, run, serve, sessions, store
 from nca.cli.loop_arguments import LoopArguments
+from nca.cli.printing import echo
 
 _WORDS = {
     name: word
@@ -60,7 +61,7 @@ def completion(shell: Annotated[Shell, typer.Argument(help="Whose script to prin
     """
     from typer.completion import get_completion_script  # type: ignore[attr-defined]  # where Typer itself takes it from
 
-    print(get_completion_script(prog_name="nca", complete_var=cli.COMPLETE_VARIABLE, shell=shell.value))
+    echo(get_completion_script(prog_name="nca", complete_var=cli.COMPLETE_VARIABLE, shell=shell.value))
 
 
 _TABLE_COLUMNS = 64

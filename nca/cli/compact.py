@@ -12,6 +12,7 @@ import typer
 
 from nca.cli import flags
 from nca.cli.flags import open_source, print_notes, stored_session
+from nca.cli.printing import echo
 from nca.cli.startup import settings_of
 from nca.terminal.render.sanitize import json_to_terminal, one_line
 
@@ -79,7 +80,7 @@ def compact(
     )
     _write(result, as_json, out, overwrites=force)
     if not as_json:
-        typer.echo(_report(result), err=True)
+        echo(_report(result), err=True)
     return 0
 
 

@@ -14,6 +14,7 @@ import typer
 
 from nca.cli import flags
 from nca.cli.early_questions import ask_trust, can_ask
+from nca.cli.printing import echo
 from nca.config.paths import project_config_file, user_config_file
 from nca.errors import ConfigError, NcaError, UsageError
 from nca.safe_files import is_missing
@@ -44,13 +45,13 @@ def show(
     flags.say_notes(loaded.notes)
     if as_json:
         facts = {key: {"value": one.value, "origin": one_line(one.origin)} for key, one in found.items()}
-        typer.echo(json.dumps(facts, indent=2, default=_plain))
+        echo(json.dumps(facts, indent=2, default=_plain))
     elif sys.stdout.isatty():
         _show_table(found)
     else:
         width = max(len(key) for key in found)
         for key, one in found.items():
-            typer.echo(f"{key:<{width}} = {toml_value(one.value)}  ({one_line(one.origin)})")
+            echo(f"{key:<{width}} = {toml_value(one.value)}  ({one_line(one.origin)})")
 
 
 def _plain(row: Any) -> dict[str, Any]:
@@ -73,15 +74,17 @@ def get(
     value = loaded.value(key)
     _say_canonical(key)
     if as_json:
-        typer.echo(json.dumps(value, default=_plain))
+        echo(json.dumps(value, default=_plain))
         return
     # A script gets text unchanged. A terminal gets nothing that could move its cursor.
-    if isinstance(value, str) and (value.isprintable() or not sys.stdout.isatty()):
-        typer.echo(value)
+    if isinstance(value, str) and not sys.stdout.isatty():
+        sys.stdout.write(f"{value}\n")
+    elif isinstance(value, str) and value.isprintable():
+        echo(value)
     elif isinstance(value, int | float) and not isinstance(value, bool):
-        typer.echo(value)  # a program reads no underscores
+        echo(str(value))  # a program reads no underscores
     else:
-        typer.echo(_text(loaded, key))
+        echo(_text(loaded, key))
 
 
 @app.command(name="set", context_settings={"ignore_unknown_options": True})
@@ -107,13 +110,13 @@ def set_(
     try:
         loaded = _load()
     except ConfigError as error:
-        typer.echo(f"Saved {canonical} in {shown}.")
-        typer.echo(f"But the settings cannot be used yet: {error}", err=True)
+        echo(f"Saved {canonical} in {shown}.")
+        echo(f"But the settings cannot be used yet: {error}", err=True)
         return
-    typer.echo(f"Saved {canonical}{_saved_text(file, canonical)} in {shown}.")
+    echo(f"Saved {canonical}{_saved_text(file, canonical)} in {shown}.")
     origin = loaded.origin(canonical)
     if Path(origin) != file.absolute():
-        typer.echo(f"It has no effect here: {one_line(origin)} sets {_text(loaded, canonical)}.", err=True)
+        echo(f"It has no effect here: {one_line(origin)} sets {_text(loaded, canonical)}.", err=True)
 
 
 @app.command()
@@ -159,7 +162,7 @@ def init() -> None:
         raise ConfigError(f"{shown} already exists; nothing was written.") from None
     except OSError as error:
         raise ConfigError(f"{shown}: cannot be written ({error.strerror}).") from error
-    typer.echo(f"Wrote {shown}: every setting with its default, commented out.")
+    echo(f"Wrote {shown}: every setting with its default, commented out.")
 
 
 @app.command()
@@ -169,13 +172,13 @@ def trust() -> None:
 
     what = trust_request(read_project(Path.cwd(), os.environ)[0], Path.cwd())
     if what is None:
-        typer.echo("This project has no settings that need trust.")
+        echo("This project has no settings that need trust.")
     elif not can_ask():
         raise UsageError("To trust a project, nca asks in a terminal.", advice="--trust accepts it for one run.")
     elif ask_trust(what, TrustStore(os.environ)):
-        typer.echo("They are trusted until they change.")
+        echo("They are trusted until they change.")
     else:
-        typer.echo("They are not trusted.")
+        echo("They are not trusted.")
 
 
 def _file(*, user: bool) -> Path:
@@ -209,7 +212,7 @@ def _load() -> LoadedSettings:
 
     def trust_and_say(what: TrustRequest) -> bool:
         if not (answer := TrustStore(os.environ).decision(what)):
-            typer.echo(one_line(what.left_out(answer)), err=True)
+            echo(one_line(what.left_out(answer)), err=True)
         return True
 
     loaded = load(project=Path.cwd(), env=os.environ, trusts=trust_and_say)
@@ -288,7 +291,7 @@ def _say_canonical(written: str) -> None:
 
     found = canonical(written)
     if found is not None and found.foreign is not None:
-        typer.echo(f"{written} is {found.key} in nca.", err=True)
+        echo(f"{written} is {found.key} in nca.", err=True)
 
 
 def _show_table(found: Mapping[str, SettingValue]) -> None:

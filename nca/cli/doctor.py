@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from nca.cli import flags
+from nca.cli.printing import echo
 from nca.cli.startup import load_settings, open_session_store, store_place
 from nca.cli.store import MUCH_UNUSED_BYTES, VACUUM, disk_parts
 from nca.config.paths import data_dir, project_config_file, user_config_file
@@ -72,7 +73,7 @@ def doctor(
     findings = list(_findings(probe=probe))
     is_ok = all(finding.status != "fail" for finding in findings)
     if as_json:
-        typer.echo(json.dumps({"ok": is_ok, "findings": [asdict(finding) for finding in findings]}, indent=2))
+        echo(json.dumps({"ok": is_ok, "findings": [asdict(finding) for finding in findings]}, indent=2))
     else:
         for finding in findings:
             _show(finding)

@@ -15,6 +15,8 @@ import textwrap
 from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from nca.cli.printing import echo
+
 if TYPE_CHECKING:
     from nca.config.projects import TrustCheck, TrustRequest, TrustStore
 
@@ -28,19 +30,21 @@ def typed_answer(question: str, valid: Collection[str]) -> str:
 
     question  names the valid words, and ends with a blank
     """
+    from nca.terminal.render.sanitize import to_terminal
+
     if sys.platform != "win32":
         from nca.terminal.input.terminal_modes import forget_typed
 
         forget_typed()
     while True:
         try:
-            word = input(f"{wrapped(question)} ").strip().lower()
+            word = input(f"{to_terminal(wrapped(question))} ").strip().lower()
         except EOFError:
             return ""
         if word in valid:
             return word
         if word:
-            print("That is no answer here.")
+            echo("That is no answer here.")
 
 
 def wrapped(text: str, hang: int = 0) -> str:
@@ -96,7 +100,7 @@ def ask_trust(what: TrustRequest, known: TrustStore) -> bool:
     try:
         known.record(what, is_trusted=is_trusted)
     except OSError as error:
-        print(f"nca: your answer cannot be saved ({error.strerror}). nca will ask again.", file=sys.stderr)
+        echo(f"nca: your answer cannot be saved ({error.strerror}). nca will ask again.", err=True)
     return is_trusted
 
 
@@ -104,17 +108,17 @@ def _ask(what: TrustRequest) -> bool:
     from nca.humanize import counted
     from nca.terminal.render.sanitize import one_line
 
-    print(wrapped(f"This project's settings ({one_line(str(what.directory), 4_000)}) can act on your behalf:"))
+    echo(wrapped(f"This project's settings ({one_line(str(what.directory), 4_000)}) can act on your behalf:"))
     size = shutil.get_terminal_size()
     rows = [row for line in setting_lines(what) for row in _folded(line, size.columns)]
     page = max(size.lines - 2, _LEAST_ROWS)
     for start in range(0, len(rows), page):
-        print("\n".join(rows[start : start + page]))
+        echo("\n".join(rows[start : start + page]))
         left = len(rows) - start - page
         more = f"{counted(left, 'more line')}. Enter shows the next ones, n trusts none: "
         if left > 0 and typed_answer(more, ("", *YES_OR_NO)).startswith("n"):
             return False
-    print(wrapped(_ADVICE))
+    echo(wrapped(_ADVICE))
     return agrees(_QUESTION)
 
 

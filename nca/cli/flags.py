@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from nca.cli.early_questions import wrapped
+from nca.cli.printing import echo
 from nca.cli.startup import load_settings, open_session_store, store_place
 from nca.errors import NcaError, SessionNotFound, UsageError
 from nca.humanize import UsualNotice
@@ -233,15 +234,18 @@ def say(line: str, hang: int = 0, mark: str = "") -> None:
     hang  cells by which the further rows are indented
     mark  the line's first word in colours, which take no room
     """
-    shown = wrapped(line, hang) if sys.stdout.isatty() else line
-    typer.echo(f"{mark}{shown[len(line.split(' ', 1)[0]) :]}" if mark else shown)
+    if not sys.stdout.isatty():
+        echo(line)
+        return
+    shown = wrapped(line, hang)
+    echo(shown[len(line.split(" ", 1)[0]) :] if mark else shown, mark=mark)
 
 
 def say_notes(notes: Sequence[str]) -> None:
     """The notes about the settings; those that only say what was loaded to a person."""
     for note in notes:
         if sys.stderr.isatty() or not isinstance(note, UsualNotice):
-            typer.echo(note, err=True)
+            echo(one_line(note), err=True)
 
 
 def stored_session(file: str) -> SessionCopy | None:
@@ -283,4 +287,4 @@ def open_source(file: str) -> tuple[Source, str]:
 def print_notes(notes: Sequence[str]) -> None:
     """Report the unreadable parts of a file on standard error."""
     for note in notes:
-        typer.echo(f"nca: {one_line(note)}", err=True)
+        echo(f"nca: {one_line(note)}", err=True)

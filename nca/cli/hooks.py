@@ -13,9 +13,10 @@ import typer
 from nca.cli import flags
 from nca.cli.early_questions import agrees, can_ask
 from nca.cli.mcp import other_agents
+from nca.cli.printing import echo
 from nca.errors import ConfigError
 from nca.humanize import counted, local_time
-from nca.terminal.render.sanitize import one_line, to_terminal
+from nca.terminal.render.sanitize import one_line
 
 if TYPE_CHECKING:
     from nca.agent_hooks.agents import Change
@@ -51,12 +52,12 @@ def install(agent: AgentName, project: Project = False, yes: Yes = False) -> Non
     known = agent_named(agent)
     change = installed(known, os.environ, settings_file(known, os.environ, Path.cwd() if project else None))
     if not change.is_needed:
-        typer.echo(f"{known.title} already has nca's hooks, in {_shown(change.file)}.")
+        echo(f"{known.title} already has nca's hooks, in {_shown(change.file)}.")
         return
     _ask_and_write(change, f"{known.title} keeps its hooks in this file", yes=yes)
-    typer.echo(f"{known.title} calls nca from its next session on. To see what it is told: nca hooks log")
+    echo(f"{known.title} calls nca from its next session on. To see what it is told: nca hooks log")
     if known.note:
-        typer.echo(known.note)
+        echo(known.note)
 
 
 @app.command()
@@ -67,7 +68,7 @@ def uninstall(agent: AgentName, project: Project = False, yes: Yes = False) -> N
     known = agent_named(agent)
     change = uninstalled(known, settings_file(known, os.environ, Path.cwd() if project else None))
     if not change.is_needed:
-        typer.echo(f"{known.title} has no nca hooks in {_shown(change.file)}.")
+        echo(f"{known.title} has no nca hooks in {_shown(change.file)}.")
         return
     _ask_and_write(change, f"These hooks are removed from {known.title}", yes=yes)
 
@@ -86,17 +87,17 @@ def status() -> None:
             try:
                 commands = programs(known, file)
             except ConfigError as error:
-                typer.echo(f"{known.name}: {one_line(str(error), _PATH_CHARS)}")
+                echo(f"{known.name}: {one_line(str(error), _PATH_CHARS)}")
                 continue
             for command in commands:
                 found = True
                 problem = problem_of(command)
-                typer.echo(f"{known.name}: in {_shown(file)}{f'; {problem}' if problem else ''}")
+                echo(one_line(f"{known.name}: in {file}{f'; {problem}' if problem else ''}", _PATH_CHARS))
         if not found:
-            typer.echo(f"{known.name}: not installed. To install: nca hooks install {known.name}")
+            echo(f"{known.name}: not installed. To install: nca hooks install {known.name}")
         told = [line for line in lines if line.agent == known.name and line.text]
         if told:
-            typer.echo(f"  handed over {counted(len(told), 'time')}, last {local_time(told[-1].at)}")
+            echo(f"  handed over {counted(len(told), 'time')}, last {local_time(told[-1].at)}")
 
 
 @app.command()
@@ -110,12 +111,12 @@ def log(
 
     lines = Log(folder_of(os.environ)).lines()
     if not lines:
-        typer.echo("No hook has called nca yet, or there was nothing to say. See: nca hooks status")
+        echo("No hook has called nca yet, or there was nothing to say. See: nca hooks status")
     for line in lines[-number:]:
-        typer.echo(one_line(_described(line), _PATH_CHARS))
+        echo(one_line(_described(line), _PATH_CHARS))
         if full and line.text:
-            for row in to_terminal(line.text).splitlines():
-                typer.echo(f"  {row}")
+            for row in line.text.splitlines():
+                echo(f"  {row}")
 
 
 @app.command(hidden=True)
@@ -142,22 +143,22 @@ def _ask_and_write(change: Change, what: str, *, yes: bool) -> None:
 
     from nca.mcp_server.install import remove, replace
 
-    typer.echo(f"{what}: {_shown(change.file)}\n")
+    echo(f"{what}: {_shown(change.file)}\n")
     before, after = (change.before or "").splitlines(), change.after.splitlines()
     for line in difflib.unified_diff(before, after, lineterm="", n=1):
         if not line.startswith(("---", "+++")):
-            typer.echo(f"  {to_terminal(line)}")
-    typer.echo("")
+            echo(f"  {line}")
+    echo("")
     if not yes and not (can_ask() and agrees("Make this change?")):
-        typer.echo("Nothing was changed. To skip the question: add --yes")
+        echo("Nothing was changed. To skip the question: add --yes")
         raise typer.Exit(1)
     if not change.after:
         remove(change.file, change.before)
-        typer.echo(f"Removed {_shown(change.file)}.")
+        echo(f"Removed {_shown(change.file)}.")
         return
     backup = replace(change.file, change.before, change.after)
     kept = f" The old version is in {_shown(backup)}." if backup else ""
-    typer.echo(f"Changed {_shown(change.file)}.{kept}")
+    echo(f"Changed {_shown(change.file)}.{kept}")
 
 
 def _described(line: Line) -> str:

@@ -10,6 +10,7 @@ import typer
 
 from nca.cli import flags
 from nca.cli.early_questions import can_ask, typed_answer, wrapped
+from nca.cli.printing import echo
 from nca.config.document import shown_path
 from nca.config.paths import keys_file
 from nca.errors import ConfigError, UsageError
@@ -85,11 +86,11 @@ def ask_for_key(provider: str = "") -> bool:
         return False
     variable = keys.VARIABLES[name]
     keys.save(os.environ, variable, key)
-    print(wrapped(f"Stored as {variable} in {shown_path(keys_file(os.environ))}, which only you can read."))
+    echo(wrapped(f"Stored as {variable} in {shown_path(keys_file(os.environ))}, which only you can read."))
     keys.use(os.environ)
     there, used = key_of(name, os.environ)
     if used != key:
-        print(wrapped(f"{there} is {'also ' if there == variable else ''}in the environment, and that one is used."))
+        echo(wrapped(f"{there} is {'also ' if there == variable else ''}in the environment, and that one is used."))
     return True
 
 
@@ -106,7 +107,7 @@ def _typed() -> str:
             return ""
         if not key or is_key(key):
             return key
-        print(wrapped("That is not a key: a key is one word of at least 8 letters, digits and signs."))
+        echo(wrapped("That is not a key: a key is one word of at least 8 letters, digits and signs."))
 
 
 def _whose() -> str:
@@ -118,7 +119,7 @@ def _whose() -> str:
     if not can_ask():
         raise UsageError("The key does not say whose it is.", advice=f"Name it: nca keys add {'|'.join(usual)}")
     others = ", ".join(name for name in VARIABLES if name not in usual)
-    print(wrapped(f"Whose key is it? {', '.join(usual)} (or {others})"))
+    echo(wrapped(f"Whose key is it? {', '.join(usual)} (or {others})"))
     return typed_answer("Provider (Enter alone leaves):", ("", *VARIABLES))
 
 

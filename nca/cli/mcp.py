@@ -14,10 +14,11 @@ import typer
 from nca import __version__
 from nca.cli import flags
 from nca.cli.early_questions import agrees, can_ask
+from nca.cli.printing import echo
 from nca.cli.startup import load_settings, store_place
 from nca.config.paths import cache_dir, project_config_file, user_config_file, user_home
 from nca.errors import UsageError
-from nca.terminal.render.sanitize import one_line, to_terminal
+from nca.terminal.render.sanitize import one_line
 
 if TYPE_CHECKING:
     from nca.config.servers import McpServer
@@ -72,34 +73,32 @@ def install(
     wanted = plan(client_named(agent), own_command(os.environ, words), os.environ)
     file, title = one_line(str(wanted.file), 4_000), wanted.client.title
     if wanted.is_there:
-        typer.echo(f"{title} already has nca, in {file}.")
+        echo(f"{title} already has nca, in {file}.")
         return
     if wanted.problem:
-        typer.echo(f"nca: {file} was not changed: {one_line(wanted.problem)}. Add this yourself:", err=True)
+        echo(f"nca: {file} was not changed: {one_line(wanted.problem)}. Add this yourself:", err=True)
         _show(wanted)
         raise typer.Exit(1)
     what = "is made" if wanted.before is None else "gets this; everything else in it stays as it is"
-    typer.echo(f"{title} keeps its MCP servers in {file}. The file {what}:")
+    echo(f"{title} keeps its MCP servers in {file}. The file {what}:")
     _show(wanted)
     if words:
-        typer.echo(f"{title} can then read your sessions of {one_line(str(scope), 4_000)}.")
+        echo(f"{title} can then read your sessions of {one_line(str(scope), 4_000)}.")
     else:
-        typer.echo(
-            f"{title} can then read your sessions of the project that you start it in. More: --all, --directory."
-        )
+        echo(f"{title} can then read your sessions of the project that you start it in. More: --all, --directory.")
     if not yes and not (can_ask() and agrees("Add it?")):
-        typer.echo(f"Nothing was changed. To skip the question: nca mcp install {agent} --yes")
+        echo(f"Nothing was changed. To skip the question: nca mcp install {agent} --yes")
         raise typer.Exit(1)
     backup = write(wanted)
     kept = f" The old version is in {one_line(str(backup), 4_000)}." if backup else ""
-    typer.echo(f"Added nca to {file}.{kept} {title} uses it from its next start.")
+    echo(f"Added nca to {file}.{kept} {title} uses it from its next start.")
 
 
 def _show(wanted: Plan) -> None:
-    typer.echo("")
-    for line in to_terminal(wanted.shown).splitlines():
-        typer.echo(f"  {line}")
-    typer.echo("")
+    echo("")
+    for line in wanted.shown.splitlines():
+        echo(f"  {line}")
+    echo("")
 
 
 _SHOWN_CHARS = 200
@@ -114,7 +113,7 @@ def mcp(context: typer.Context) -> None:
     if context.invoked_subcommand is not None:
         return
     if sys.stdin.isatty():
-        typer.echo(context.get_help())
+        echo(context.get_help())
         return
     serve()
 
@@ -140,9 +139,7 @@ def serve(
 
     scope = scope_of(everything, directory)
     if sys.stdin.isatty():
-        typer.echo(
-            f"A client here sees the sessions of {one_line(str(scope), 4_000)}. Ctrl-C ends the server.", err=True
-        )
+        echo(f"A client here sees the sessions of {one_line(str(scope), 4_000)}. Ctrl-C ends the server.", err=True)
     places: list[Place] = [OwnStore(*store_place())]
     if not own:
         others = other_agents()
@@ -179,12 +176,12 @@ def list_(
     servers = loaded.settings.mcp.servers
     files = defining_files(Path.cwd(), os.environ)
     if files and not servers:
-        typer.echo("No MCP server is in use.")
+        echo("No MCP server is in use.")
     elif not servers:
-        typer.echo("No MCP servers. To add one: nca mcp add NAME -- COMMAND, or nca mcp add NAME --url URL.")
+        echo("No MCP servers. To add one: nca mcp add NAME -- COMMAND, or nca mcp add NAME --url URL.")
     for server in servers:
-        typer.echo(f"{server.name}{'' if server.enabled else ' (off)'}: {_described(server)}")
-        typer.echo(f"  in {one_line(str(files[server.name][-1]))}")
+        echo(f"{server.name}{'' if server.enabled else ' (off)'}: {_described(server)}")
+        echo(f"  in {one_line(str(files[server.name][-1]))}")
     if check and not asyncio.run(_all_ready([server for server in servers if server.enabled])):
         raise typer.Exit(1)
 
@@ -228,15 +225,15 @@ def add(
     file = project_config_file(Path.cwd()) if project else user_config_file(os.environ)
     with _keeping_trust(file):
         add_server(file, name, {key: value for key, value in fields.items() if value}, is_users_own=not project)
-    typer.echo(f"Saved the MCP server {name} in {one_line(str(file))}.")
+    echo(f"Saved the MCP server {name} in {one_line(str(file))}.")
     # None, if another nca has removed it since.
     counts = next(reversed(defining_files(Path.cwd(), os.environ).get(name, [])), file.absolute())
     if counts != file.absolute():
-        typer.echo(f"It has no effect here: {one_line(str(counts))} defines {name}, and wins.", err=True)
+        echo(f"It has no effect here: {one_line(str(counts))} defines {name}, and wins.", err=True)
         return
     loaded = load_settings({}, None)
     if any(one.name == name for one in loaded.settings.mcp.servers):
-        typer.echo("To try it: nca mcp list --check")
+        echo("To try it: nca mcp list --check")
         return
     flags.say_notes(loaded.notes)
 
@@ -249,7 +246,7 @@ def remove(name: Annotated[str, typer.Argument(help="The server's name.")]) -> N
     file = file_to_change(name, Path.cwd(), os.environ)
     with _keeping_trust(file):
         remove_server(file, name, is_users_own=file == user_config_file(os.environ).absolute())
-    typer.echo(f"Removed the MCP server {name} from {one_line(str(file))}.")
+    echo(f"Removed the MCP server {name} from {one_line(str(file))}.")
 
 
 @app.command()
@@ -260,11 +257,11 @@ def login(name: Annotated[str, typer.Argument(help="The server's name.")]) -> No
     from nca.tools.mcp.oauth import log_in
 
     def show(address: str) -> None:
-        typer.echo("Log in on this page. If there is a browser, it opens the page. Ctrl-C stops waiting.")
-        typer.echo(one_line(address, len(address)))
+        echo("Log in on this page. If there is a browser, it opens the page. Ctrl-C stops waiting.")
+        echo(one_line(address, len(address)))
 
     wanted = asyncio.run(log_in(_server(name), show))
-    typer.echo(f"Logged in to {name}." if wanted else f"{name} needs no login.")
+    echo(f"Logged in to {name}." if wanted else f"{name} needs no login.")
 
 
 @app.command()
@@ -274,7 +271,7 @@ def logout(name: Annotated[str, typer.Argument(help="The server's name.")]) -> N
     from nca.tools.mcp.transports import expanded
 
     was_there = Logins(os.environ).remove(expanded(_server(name)).url)
-    typer.echo(f"Logged out of {name}." if was_there else f"There is no login for {name}.")
+    echo(f"Logged out of {name}." if was_there else f"There is no login for {name}.")
 
 
 def _server(name: str) -> McpServer:
@@ -339,9 +336,9 @@ async def _all_ready(servers: Sequence[McpServer]) -> bool:
 def _print_state(one: Connection) -> None:
     if one.state != "ready":
         said = f"needs a login: nca mcp login {one.server.name}" if one.needs_login else f"failed: {one.reason}"
-        typer.echo(f"{one.server.name}: {one_line(said, _SHOWN_CHARS)}")
+        echo(f"{one.server.name}: {one_line(said, _SHOWN_CHARS)}")
         for line in one.error_lines:
-            typer.echo(f"  {one_line(line, _SHOWN_CHARS)}")
+            echo(f"  {one_line(line, _SHOWN_CHARS)}")
         return
     names = ", ".join(one_line(offer.name, 80) for offer in one.listing.offers)
-    typer.echo(f"{one.server.name}: ready; tools: {names or 'none'}")
+    echo(f"{one.server.name}: ready; tools: {names or 'none'}")

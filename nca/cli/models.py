@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from nca.cli import flags
+from nca.cli.printing import echo
 from nca.cli.startup import choose_model, load_settings
 from nca.errors import UsageError
 from nca.humanize import byte_size
@@ -51,7 +52,7 @@ class DownloadProgress:
         self._has_bar = self._is_terminal
         # On a terminal the line takes the place of the one before, which may have been longer.
         text = f"\r{line}{_ERASE_REST}" if self._is_terminal else f"{line}\n"
-        print(text, end="", file=sys.stderr, flush=True)
+        print(text, end="", file=sys.stderr, flush=True)  # noqa: T201
 
     def _with_bar(self, line: str, share: float, progress: Progress) -> str:
         """A line that no terminal breaks in two: a bar as long as there is room, and the size."""
@@ -65,7 +66,7 @@ class DownloadProgress:
         """End the bar's line."""
         if self._has_bar:
             self._has_bar = False
-            print(file=sys.stderr, flush=True)
+            print(file=sys.stderr, flush=True)  # noqa: T201
 
 
 def download_weights(name: str, source: Source = "auto") -> Path:
@@ -109,7 +110,7 @@ def list_(as_json: Annotated[bool, typer.Option("--json", help="Print one JSON o
         chosen = {"model": choice.model, "why": choice.why, "alternatives": list(choice.alternatives)}
         names = [one.name for one in served]
         said = {"chosen": chosen, "listed": names, "prices": in_use(os.environ), "embedded": rows}
-        typer.echo(json.dumps(said, indent=2))
+        echo(json.dumps(said, indent=2))
         return
     _show_choice(choice)
     if served:
@@ -125,7 +126,7 @@ def refresh() -> None:
 
     fetched = fetch(os.environ)
     left_out = f" {fetched.left_out} with impossible values were left out." if fetched.left_out else ""
-    typer.echo(f"{len(fetched.models):,} models from {one_line(fetched.source)} are used from now on.{left_out}")
+    echo(f"{len(fetched.models):,} models from {one_line(fetched.source)} are used from now on.{left_out}")
 
 
 def _embedded() -> Iterable[str]:
@@ -156,19 +157,19 @@ def get(
         raise UsageError(f"--source: {source!r} is not valid; valid: {', '.join(SOURCES)}.")
     model = weights.known(name)
     if (there := weights.path_of(model.name)) is not None:
-        typer.echo(f"{model.name} is already installed: {one_line(str(there))}")
+        echo(f"{model.name} is already installed: {one_line(str(there))}")
         return
     if not name:
-        typer.echo(f"{model.name} is recommended here. To choose another: nca models get NAME, or {weights.VARIABLE}.")
-    typer.echo(f"{model.title}, {byte_size(model.size_bytes)}, {model.licence}. {model.ability}")
+        echo(f"{model.name} is recommended here. To choose another: nca models get NAME, or {weights.VARIABLE}.")
+    echo(f"{model.title}, {byte_size(model.size_bytes)}, {model.licence}. {model.ability}")
     if find_spec(RUNTIME) is None:
-        typer.echo(f"Its runtime is not installed. To install it: {runtime_command()}")
+        echo(f"Its runtime is not installed. To install it: {runtime_command()}")
     try:
         path = download_weights(model.name, valid)
     except KeyboardInterrupt:
-        typer.echo("nca: interrupted. Run the same command to continue the download.", err=True)
+        echo("nca: interrupted. Run the same command to continue the download.", err=True)
         raise typer.Exit(INTERRUPTED_EXIT_CODE) from None
-    typer.echo(f"Installed {model.name}: {one_line(str(path))}")
+    echo(f"Installed {model.name}: {one_line(str(path))}")
 
 
 def _show_choice(choice: Choice) -> None:
@@ -178,7 +179,7 @@ def _show_choice(choice: Choice) -> None:
         flags.say(f"  also available: {one_line(', '.join(choice.alternatives))}", hang=4)
     variable = choice.api_key_variable
     if variable and os.environ.get(variable):
-        typer.echo(f"  key: {variable}")
+        echo(f"  key: {variable}")
     flags.say("  to use another: --model NAME, /model NAME, or nca config set --user model.name NAME", hang=4)
 
 

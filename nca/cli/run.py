@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from nca.cli import flags
+from nca.cli.printing import echo
 from nca.cli.startup import latest_here, load_settings, open_conversation, open_store, rules_of, settings_of
 from nca.errors import NcaError, UsageError
 from nca.terminal.render.sanitize import json_to_terminal, one_line
@@ -126,18 +127,18 @@ def _piped(*, beside: bool) -> str:
     if not select.select([sys.stdin], [], [], SILENT_SECONDS)[0]:
         advice = "; `</dev/null` sends the message alone" if beside else ""
         line = f"nca run: waiting for standard input, which is open and silent{advice}."
-        print(line, file=sys.stderr, flush=True)
+        echo(line, err=True)
     raw = sys.stdin.buffer.read()
     if b"\0" in raw:
         raise UsageError("The piped input is not text.", advice="Nothing was sent.")
     # A program that starts nca may leave it an empty pipe, and /dev/null is nobody's mistake.
     if not raw and beside and sys.stderr.isatty() and not stat.S_ISCHR(os.fstat(sys.stdin.fileno()).st_mode):
-        print("nca run: standard input is empty; the message is sent alone.", file=sys.stderr)
+        echo("nca run: standard input is empty; the message is sent alone.", err=True)
     try:
         return raw.decode()
     except UnicodeDecodeError as error:
         line = f"nca run: byte {error.start + 1:,} of the piped input is not UTF-8; each such byte is sent as �."
-        print(line, file=sys.stderr)
+        echo(line, err=True)
         return raw.decode("utf-8", "replace")
 
 
@@ -278,7 +279,7 @@ class _TurnPrinter:
 
         if self._stream:
             for line in dict.fromkeys(unanswered_line(one, is_chat=False) for one in self._unanswered):
-                print(f"nca run: {line}", file=sys.stderr)
+                echo(f"nca run: {line}", err=True)
         if not self._as_json:
             self._say_how_to_go_on(conversation)
             return
@@ -304,7 +305,7 @@ class _TurnPrinter:
     def _say_how_to_go_on(self, conversation: Conversation) -> None:
         """To a person at a terminal; what a program reads stays as it is."""
         if sys.stderr.isatty() and not self._stream and self.session and conversation.context.entries:
-            print(f'To continue this session: nca run --session {self.session} "…"', file=sys.stderr)
+            echo(f'To continue this session: nca run --session {self.session} "…"', err=True)
 
 
 def _write_event(event: Event) -> OSError | None:
@@ -315,7 +316,7 @@ def _write_event(event: Event) -> OSError | None:
         _write_json(event)
     except OSError as error:
         if not is_broken_pipe(error):
-            print(f"nca: {write_error_line(error)}", file=sys.stderr)
+            echo(f"nca: {write_error_line(error)}", err=True)
         return error
     return None
 

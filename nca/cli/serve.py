@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from nca.cli import flags
+from nca.cli.printing import echo
 from nca.cli.startup import (
     choose_model,
     load_settings,
@@ -157,7 +158,7 @@ def acp(
     loaded = load_settings(given, config, trust=trust)
     if sys.stdin.isatty():
         said = "An editor starts this (command nca, argument acp); nca loop opens the chat here. Ctrl-D ends."
-        print(f"nca acp: {said}", file=sys.stderr)
+        echo(f"nca acp: {said}", err=True)
     streams = private_streams()
     opener = _Opener(given, config, trust=trust)
     return asyncio.run(serve(partial(open_store, loaded, is_new=True), opener.open, streams))

@@ -14,6 +14,7 @@ import typer
 
 from nca.cli.early_questions import agrees, can_ask
 from nca.cli.flags import AsAgent, AsJson, ExportFormat, SessionId, open_source, print_notes, say
+from nca.cli.printing import echo
 from nca.cli.startup import named_place, open_session_store, store_place
 from nca.cli.store import disk_parts
 from nca.errors import NcaError, SessionNotFound, StoreDamaged, StoreError, UsageError
@@ -40,7 +41,7 @@ def rename_session(
         session.rename(name)
         info = session.info
         others = session.namesakes
-    typer.echo(f"Renamed {info.id} to {one_line(info.name)!r}." if info.name else f"Removed the name of {info.id}.")
+    echo(f"Renamed {info.id} to {one_line(info.name)!r}." if info.name else f"Removed the name of {info.id}.")
     _say_namesakes(info, others)
 
 
@@ -81,11 +82,11 @@ def delete_session(
             raise UsageError("Cannot ask for confirmation here.", advice="Use --yes to delete without asking.")
         count = counted(info.messages, "message")
         if not agrees(f"Permanently delete {info.id}, “{title(info, _TITLE_CHARS)}”, {count}?"):
-            typer.echo("Nothing was deleted.")
+            echo("Nothing was deleted.")
             return
     with open_session_store(read_only=False) as store:
         store.delete(info.id)
-    typer.echo(f"Deleted {info.id}.")
+    echo(f"Deleted {info.id}.")
 
 
 def back_up_sessions(
@@ -108,13 +109,13 @@ def back_up_sessions(
             except StoreDamaged as error:
                 said = f"The copy is not whole, so it was deleted: {error.message}"
                 raise StoreDamaged(said, advice="`nca doctor` says whether the sessions themselves are.") from error
-    typer.echo(f"Backed up {counted(count, 'session')} to {one_line(str(file))}.")
+    echo(f"Backed up {counted(count, 'session')} to {one_line(str(file))}.")
 
 
 def print_new_session(info: SessionInfo) -> None:
     """Print a new session's id to standard output for scripts, and how to resume it to standard error."""
-    typer.echo(info.id)
-    typer.echo(f"{counted(info.messages, 'message')}. Resume with: nca loop --resume {info.id}", err=True)
+    echo(info.id)
+    echo(f"{counted(info.messages, 'message')}. Resume with: nca loop --resume {info.id}", err=True)
 
 
 def _namesakes(store: Store, info: SessionInfo) -> list[str]:
@@ -126,14 +127,14 @@ def _namesakes(store: Store, info: SessionInfo) -> list[str]:
 
 def _say_namesakes(info: SessionInfo, others: Sequence[str]) -> None:
     if said := namesakes_line(info, others):
-        typer.echo(said, err=True)
+        echo(said, err=True)
 
 
 def _set_pinned(session_id: str, *, is_pinned: bool) -> None:
     with open_session_store(read_only=False) as store, store.open_session(session_id) as session:
         session.set_pinned(is_pinned)
         info = session.info
-    typer.echo(f"{'Pinned' if is_pinned else 'Unpinned'} {info.id}, “{title(info, _TITLE_CHARS)}”.")
+    echo(f"{'Pinned' if is_pinned else 'Unpinned'} {info.id}, “{title(info, _TITLE_CHARS)}”.")
 
 
 def archive_session(session_id: SessionId) -> None:
@@ -142,7 +143,7 @@ def archive_session(session_id: SessionId) -> None:
 
     with open_session_store(read_only=False) as store:
         path, info = archive(store, session_id)
-    typer.echo(f"Archived {info.id} to {one_line(str(path))}. To bring it back: nca sessions restore {info.id}")
+    echo(f"Archived {info.id} to {one_line(str(path))}. To bring it back: nca sessions restore {info.id}")
 
 
 def restore_session(
@@ -166,31 +167,29 @@ def show_usage(as_json: AsJson = False) -> None:
     if as_json:
         rows = [{"id": info.id, "bytes": size_bytes} for info, size_bytes in largest]
         found = {"total_bytes": total, "parts": [part._asdict() for part in parts], "largest_sessions": rows}
-        typer.echo(json.dumps(found, indent=2))
+        echo(json.dumps(found, indent=2))
         return
-    typer.echo(f"{byte_size(total)} in all, in {one_line(str(store_place().path.parent))}")
+    echo(f"{byte_size(total)} in all, in {one_line(str(store_place().path.parent))}")
     for part in parts:
         say(f"  {part.name:<13} {byte_size(part.size_bytes):>10}  {one_line(part.detail)}", hang=28)
     if largest:
-        typer.echo("The largest sessions, without what the index takes for them:")
+        echo("The largest sessions, without what the index takes for them:")
     for info, size_bytes in largest:
-        typer.echo(f"  {info.id:<13} {byte_size(size_bytes):>10}  {title(info, _TITLE_CHARS)}")
+        echo(f"  {info.id:<13} {byte_size(size_bytes):>10}  {title(info, _TITLE_CHARS)}")
 
 
 def vacuum_sessions() -> None:
     """Give the databases' free space back to the disk. Kept data does not change."""
     path, url = store_place()
     if not url and is_missing(path):
-        typer.echo("No sessions yet.")
+        echo("No sessions yet.")
         return
     with open_session_store(read_only=False) as store:
         before = store.sizes().total
         store.vacuum()
         after = store.sizes().total
     freed = max(0, before - after)
-    typer.echo(
-        f"{byte_size(before)} → {byte_size(after)}: {byte_size(freed)} given back. All sessions are as they were."
-    )
+    echo(f"{byte_size(before)} → {byte_size(after)}: {byte_size(freed)} given back. All sessions are as they were.")
 
 
 _STDOUT = "-"
@@ -241,7 +240,7 @@ def export_session(
         return
     write_private(Path(file), data, overwrites=force)
     count = counted(len(copy.entries), "message")
-    typer.echo(f"Exported {copy.info.id} ({count}) to {one_line(file)} as {chosen}.", err=True)
+    echo(f"Exported {copy.info.id} ({count}) to {one_line(file)} as {chosen}.", err=True)
 
 
 def _export_as(name: str, copy: SessionCopy, file: str) -> None:
@@ -249,8 +248,8 @@ def _export_as(name: str, copy: SessionCopy, file: str) -> None:
 
     written = write_for(name, copy, os.environ, Path.home(), file)
     for line in written_lines(written):
-        typer.echo(line, err=True)
-    typer.echo(one_line(written.command))
+        echo(line, err=True)
+    echo(one_line(written.command))
 
 
 def import_session(
@@ -309,12 +308,12 @@ def copy_sessions(
                 problems.append(f"{session_id}: {error}")
             else:
                 copied, same = copied + is_new, same + (not is_new)
-    typer.echo(
+    echo(
         f"Copied {counted(copied, 'session')}."
         + (f" {same:,} {'was' if same == 1 else 'were'} already there." if same else "")
     )
     for problem in problems:
-        typer.echo(f"nca: {one_line(problem)}", err=True)
+        echo(f"nca: {one_line(problem)}", err=True)
     return 1 if problems else 0
 
 

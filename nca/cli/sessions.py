@@ -12,10 +12,11 @@ import typer
 
 from nca.cli import flags, session_actions
 from nca.cli.flags import AsJson, OfTeam, SessionId
+from nca.cli.printing import echo
 from nca.cli.startup import open_session_store
 from nca.errors import UsageError
 from nca.humanize import counted, local_time, some_of
-from nca.terminal.render.sanitize import one_line, to_terminal
+from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.sessions import begun_by, hit_line, session_table, title
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def list_sessions(
         _print_json([msgspec.to_builtins(info) | by.get(info.id, {}) for info in shown])
         return
     if not shown:
-        typer.echo("No archived sessions." if archived else "No sessions yet.")
+        echo("No archived sessions." if archived else "No sessions yet.")
     elif sys.stdout.isatty():
         _print_table(shown, whose)
     else:
@@ -66,9 +67,9 @@ def list_sessions(
         for info, name in zip(shown, models, strict=True):
             model = f"{name:<{names}}"
             pin = "*" if info.is_pinned else " "
-            typer.echo(_row(info, pin=pin, model=model, by=begun_by(whose.get(info.id))))
+            echo(_row(info, pin=pin, model=model, by=begun_by(whose.get(info.id))))
     if len(infos) > len(shown):
-        typer.echo("… and older ones. --all lists every session.")
+        echo("… and older ones. --all lists every session.")
 
 
 def show_session(session_id: SessionId, as_json: AsJson = False, team: OfTeam = False) -> None:
@@ -131,7 +132,7 @@ def _archived(store: Store) -> list[SessionInfo]:
     found = archived(store)
     for one in found:
         if one.info is None:
-            typer.echo(f"nca: {one_line(str(one.path))} is not a session archive, or is damaged.", err=True)
+            echo(f"nca: {one_line(str(one.path))} is not a session archive, or is damaged.", err=True)
     return [one.info for one in found if one.info]
 
 
@@ -171,33 +172,33 @@ def _print_session(session: Session) -> None:
 
     info = session.info
     used = f"{local_time(info.created_at)} to {local_time(info.updated_at)}"
-    typer.echo(f"session    {info.id}" + (f" ({one_line(info.name)})" if info.name else ""))
-    typer.echo(f"directory  {one_line(info.directory)}")
-    typer.echo(f"model      {one_line(model_in_words(info))}")
-    typer.echo(f"used       {used}, {counted(info.messages, 'message')}")
+    echo(f"session    {info.id}" + (f" ({one_line(info.name)})" if info.name else ""))
+    echo(f"directory  {one_line(info.directory)}")
+    echo(f"model      {one_line(model_in_words(info))}")
+    echo(f"used       {used}, {counted(info.messages, 'message')}")
     pins, aside = session.views.pins(), dict.fromkeys(seqs(session.views.current().aside))
     for entry in session.log.entries():
         _print_entry(entry, message_notes(entry, pins, aside))
     records = _compactions(session)
     if records:
-        typer.echo("\ncompactions")
+        echo("\ncompactions")
     for record in records:
-        typer.echo(f"{record.id} {local_time(record.at)}  {one_line(compaction_line(record))}")
+        echo(f"{record.id} {local_time(record.at)}  {one_line(compaction_line(record))}")
     for summary in session.views.summaries():
-        typer.echo(f"\n{one_line(summary_line(summary))}")
-        typer.echo(to_terminal(summary.text))
+        echo(f"\n{one_line(summary_line(summary))}")
+        echo(summary.text)
 
 
 def _print_entry(entry: Entry, notes: list[str]) -> None:
     message = entry.message
-    typer.echo(f"\n{entry.seq} {message.role}" + (f" ({one_line(', '.join(notes))})" if notes else ""))
+    echo(f"\n{entry.seq} {message.role}" + (f" ({one_line(', '.join(notes))})" if notes else ""))
     if message.text:
-        typer.echo(to_terminal(message.text))
+        echo(message.text)
     for part in message.attachments:
-        typer.echo(f"[attached {one_line(part.path)}, {part.original_bytes:,} bytes]")
+        echo(f"[attached {one_line(part.path)}, {part.original_bytes:,} bytes]")
     for call in message.tool_calls:
         more = "…" if len(call.arguments) > _ARGUMENTS_CHARS else ""
-        typer.echo(f"→ {one_line(call.name)} {to_terminal(call.arguments[:_ARGUMENTS_CHARS])}{more}")
+        echo(f"→ {one_line(call.name)} {call.arguments[:_ARGUMENTS_CHARS]}{more}")
 
 
 def _hit_dict(hit: Hit | SessionHit, store: Store) -> dict[str, Any]:
@@ -223,7 +224,7 @@ def _hit_lines(hit: Hit | SessionHit, store: Store) -> Iterator[str]:
 
 def _print_json(value: Any) -> None:
     """Print indented JSON. It is ASCII only, so stored text cannot send control characters to the terminal."""
-    typer.echo(json.dumps(value, indent=2))
+    echo(json.dumps(value, indent=2))
 
 
 def show_changes(
@@ -249,11 +250,11 @@ def show_changes(
             _print_patch(changes, Path(info.directory))
         elif as_json:
             rows = [{"path": path(one), "added": one.added, "removed": one.removed} for one in changes]
-            typer.echo(json.dumps(rows))
+            echo(json.dumps(rows))
         else:
             for one in changes:
-                typer.echo(changed_line(one))
-            typer.echo(f"{totals(changes)}." if changes else unchanged(has_records=bool(journal)))
+                echo(changed_line(one))
+            echo(f"{totals(changes)}." if changes else unchanged(has_records=bool(journal)))
 
 
 def _print_patch(changes: Sequence[FileChange], directory: Path) -> None:
@@ -265,11 +266,11 @@ def _print_patch(changes: Sequence[FileChange], directory: Path) -> None:
 
     ignored = ignored_by_git(directory, (one.path for one in changes))
     if left_out := [one.name for one in changes if one.path in ignored]:
-        typer.echo(f"Not in the patch, as git ignores it: {one_line(some_of(left_out, _NAMED))}", err=True)
+        echo(f"Not in the patch, as git ignores it: {one_line(some_of(left_out, _NAMED))}", err=True)
     changes = [one for one in changes if one.path not in ignored]
     if sys.stdout.isatty():
         for one in changes:
-            typer.echo(to_terminal(one.diff()))
+            echo(one.diff())
         return
     lacking = []
     for one in changes:
@@ -277,7 +278,7 @@ def _print_patch(changes: Sequence[FileChange], directory: Path) -> None:
         lacking += [] if data else [one.diff()]
     sys.stdout.buffer.flush()
     for line in lacking:
-        typer.echo(f"Not in the patch: {one_line(line)}", err=True)
+        echo(f"Not in the patch: {one_line(line)}", err=True)
     if lacking:
         raise typer.Exit(1)
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from nca.cli.printing import echo
 from nca.config.paths import data_dir, user_config_file
 from nca.errors import ConfigError, ModelUnavailable, SessionNotFound, StoreDamaged, StoreError, StoreTooNew, UsageError
 from nca.safe_files import is_missing
@@ -190,7 +190,7 @@ def tell(text: str) -> None:
     """Say something beside the command's own output."""
     from nca.terminal.render.sanitize import one_line
 
-    print(f"nca: {one_line(text)}", file=sys.stderr)
+    echo(f"nca: {one_line(text)}", err=True)
 
 
 def open_store(loaded: LoadedSettings, listener: Listener, *, is_new: bool) -> Store:

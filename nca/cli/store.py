@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
+from nca.cli.printing import echo
 from nca.cli.startup import store_place
 from nca.config.paths import cache_dir
 from nca.errors import UsageError
@@ -41,9 +42,9 @@ def init(
             advice="`nca config set --user session.store postgresql://USER@HOST/DATABASE` sets it.",
         )
     found = prepare(url, for_team=team)
-    typer.echo(f"Prepared {one_line(found.where)}: PostgreSQL {found.version}, schema {found.schema}.")
+    echo(f"Prepared {one_line(found.where)}: PostgreSQL {found.version}, schema {found.schema}.")
     if team:
-        typer.echo("Add each person's role to the team: GRANT nca_team TO ada;")
+        echo("Add each person's role to the team: GRANT nca_team TO ada;")
 
 
 VACUUM = "nca sessions vacuum"

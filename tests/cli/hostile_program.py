@@ -18,6 +18,8 @@ COMMANDS = (
     ["config", "show", "--json"],
     ["sessions", "list"],
     ["models", "list"],
+    ["mcp", "list"],
+    ["hooks", "status"],
     ["loop"],
 )
 _ACTS = {"subprocess.Popen", "pty.spawn"}

@@ -124,7 +124,7 @@ def theme_for(theme: str, environment: Mapping[str, str] = os.environ) -> Theme:
 
 
 def styled(text: str, style: str, environment: Mapping[str, str] = os.environ) -> str:
-    """A text for typer.echo, with the escape codes of a style of the theme; typer.echo drops them for a pipe."""
+    """A text with the escape codes of a style of the theme."""
     colour = theme_for("auto", environment).styles[style]
     return colour.render(text) if has_colour(environment) else text
 
