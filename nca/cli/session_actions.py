@@ -319,6 +319,9 @@ def copy_sessions(
 
 def _copy(here: Store, there: Store, session_id: str) -> bool:
     """True if it was copied, False if it was there. Raises StoreError if another session has its id, or it differs."""
+    from nca.transcripts.archives import output_folders
+    from nca.transcripts.session_file import to_json
+
     copy = here.exact_copy_of(session_id)
     try:
         known = there.find(session_id)
@@ -331,7 +334,15 @@ def _copy(here: Store, there: Store, session_id: str) -> bool:
             )
         return False
     begins, ends = here.outputs_folder(session_id), there.outputs_folder(session_id)
-    if begins and ends and os.path.isdir(begins):
-        shutil.copytree(begins, ends, dirs_exist_ok=True)
+    if begins and ends:
+        for folder in filter(os.path.isdir, output_folders(begins, to_json(copy))):
+            one = shutil.copy2 if folder == begins else _copy_what_is_missing
+            shutil.copytree(folder, ends.with_name(folder.name), dirs_exist_ok=True, copy_function=one)
     there.add(copy, keeps_id=True)
     return True
+
+
+def _copy_what_is_missing(begins: str, ends: str) -> None:
+    """An output of another session, which the other store may have; a kill may have left a part of it."""
+    if not os.path.exists(ends) or Path(ends).stat().st_size < Path(begins).stat().st_size:
+        shutil.copy2(begins, ends)

@@ -244,10 +244,15 @@ def _move(store: Store, session_id: str) -> tuple[Path, SessionInfo]:
     return path, store.delete_kept(session_id, keep)
 
 
+def output_folders(own: Path, data: bytes) -> set[Path]:
+    """The folders with the outputs of a session: its own, and what its text names. A fork names its original's."""
+    return {own, *(own.with_name(name.decode()) for name in _NAMED_OUTPUTS.findall(data))}
+
+
 def _write(path: Path, copy: SessionCopy, own: Path) -> None:
-    """`own`: the folder of the session's outputs. A fork names those of its original session as well."""
+    """`own`: the folder of the session's outputs."""
     data = to_json(copy)
-    folders = {own, *(own.with_name(name.decode()) for name in _NAMED_OUTPUTS.findall(data))}
+    folders = output_folders(own, data)
     found = sorted(output for folder in folders for output in paths_below(folder, "**/*") if os.path.isfile(output))
     check_output_bytes(sum(output.stat().st_size for output in found), str(path))
     with atomic_file(path) as whole, zipfile.ZipFile(whole, "w", strict_timestamps=False) as file:

@@ -222,6 +222,26 @@ def test_a_copy_goes_to_a_new_file_or_a_store_and_never_over_another_file(tmp_pa
     assert again.stdout == "Copied 0 sessions. 1 was already there.\n"
 
 
+def test_a_copied_fork_has_the_outputs_of_the_session_that_it_came_from(tmp_path: Path) -> None:
+    with store_in(tmp_path) as store:
+        with store.create(directory="/work", model="m") as session:
+            folder = store.outputs_folder(session.info.id)
+            assert folder is not None
+            folder.mkdir(parents=True)
+            (folder / "1-shell.txt").write_text("the whole output")
+            cut = f"start\n[cut; full output: {folder / '1-shell.txt'}]"
+            session.log.append([*said("run"), calling("1"), result("1", cut), Message("assistant", "Done.")])
+        fork = store.fork(session.info.id).id
+        store.delete(session.info.id)
+    there = tmp_path / "there" / "copy.db"
+    output = there.parent / "outputs" / folder.name / "1-shell.txt"
+    # A copy that was killed left a part of it.
+    output.parent.mkdir(parents=True)
+    output.write_text("the wh")
+    assert nca("sessions", "copy", fork, "--to", str(there), home=tmp_path).stdout == "Copied 1 session.\n"
+    assert output.read_text() == "the whole output"
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
