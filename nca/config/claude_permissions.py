@@ -18,6 +18,7 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from itertools import product
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -163,9 +164,13 @@ def _asking(file: str) -> HeldRule:
 
 def restricting(decision: Decision, written: str, file: str, base: Path) -> HeldRule:
     """One rule that denies or asks. `base`: where a pattern that begins with one slash is anchored."""
-    exact = list(_exact(decision, written, base))
-    found = exact or [("ask", rule) for rule in _stricter(written)]
-    return _of_file(HeldRule(decision, written, file, tuple(found), bool(exact) or _is_of_no_tool(written)))
+    found: list[tuple[Decision, PermissionRule]] = []
+    is_exact = True
+    for one in _of_each_tool(written):
+        exact = list(_exact(decision, one, base))
+        is_exact &= bool(exact) or _is_of_no_tool(one)
+        found += exact or [("ask", rule) for rule in _stricter(one)]
+    return _of_file(HeldRule(decision, written, file, tuple(found), is_exact))
 
 
 def allowing(written: str, file: str, directory: str) -> HeldRule:
@@ -231,13 +236,29 @@ def _plain_path(pattern: str) -> str:
     return plain if is_clear and ".." not in folder.split("/") else ""
 
 
+def _of_each_tool(written: str) -> list[str]:
+    """The rule by itself, or if `*` in its name stands for several tools, the rule of each of them."""
+    tool, what = _parts(written)
+    if "*" not in tool or tool.startswith("mcp__") or (not tool.strip("*") and what in _ANY):
+        return [written]
+    names = sorted(name for name in {*_TOOLS, *_WITHOUT} if fnmatchcase(name, tool.lower()))
+    own = [written] if not names or _may_be_of_a_server(tool) else []
+    return own + [f"{name}({what})" if what else name for name in names]
+
+
+def _may_be_of_a_server(tool: str) -> bool:
+    """Whether the name, which may hold `*`, may be that of a tool of an MCP server."""
+    begins, star, _ = tool.partition("*")
+    return begins.startswith("mcp__") or (bool(star) and "mcp__".startswith(begins))
+
+
 def _exact(decision: Decision, written: str, base: Path) -> Iterator[tuple[Decision, PermissionRule]]:
     """nca's rules that mean the same, or more where nca judges more strictly; none if there are none."""
     named, what = _parts(written)
     name = named.lower()
     if not named:
         return
-    if named.startswith("mcp__") or "*" in name:
+    if _may_be_of_a_server(named):
         if not what:
             yield from ((decision, PermissionRule(tool)) for tool in _outside_tools(named))
     elif what in _ANY:
@@ -263,7 +284,7 @@ def _stricter(written: str) -> Iterator[PermissionRule]:
     tool, _ = _parts(written)
     if not tool or tool.lower() in _READING:
         yield from _SHOWING if tool else _DENIABLE
-    elif tool.startswith("mcp__"):
+    elif _may_be_of_a_server(tool):
         yield from map(PermissionRule, _outside_tools(tool))
     elif tool.lower() in _TOOLS:
         yield from map(PermissionRule, _TOOLS[tool.lower()])

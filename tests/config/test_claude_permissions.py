@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nca.config.claude_permissions import allowing, restricting
+from nca.config.claude_permissions import Decision, HeldRule, allowing, restricting
 from nca.config.layers import load
 from nca.config.loaded import LoadedSettings
-from nca.config.tables import PermissionRule
+from nca.config.tables import TOOLS, PermissionRule
 from nca.humanize import UsualNotice
-from nca.tools.permissions import matching
+from nca.tools.permissions import about, matching, widened
+from nca.tools.tool import Permission
 
 
 class Place:
@@ -132,6 +133,7 @@ def test_what_allows_and_cannot_be_read_only_does_not_hold(place: Place) -> None
         "rm -rf",
         "",
         "Nonsense(x)",
+        "Nons*",
         "WebFetch(https://example.com/*)",
         "mcp__server__tool(x)",
         "Read(*a*a*a*a*a*b)",
@@ -162,6 +164,31 @@ def test_a_denial_that_may_be_about_reading_asks_about_each_way_to_read(
     assert asked_about(place.load()) == tools
 
 
+@given(st.sampled_from(sorted(TOOLS)), st.data())
+def test_a_star_in_a_tool_s_name_denies_no_less_than_the_name(name: str, data: st.DataObject) -> None:
+    begin = data.draw(st.integers(0, len(name)))
+    end = data.draw(st.integers(begin, len(name)))
+    what = data.draw(st.sampled_from(["", "(*)", "(x)", "(domain:x)", "(!x)"]))
+    plain, starred = (
+        restricting("deny", f"{one}{what}", "f", Path("/base")) for one in (name, f"{name[:begin]}*{name[end:]}")
+    )
+
+    def calls(held: HeldRule, *decisions: Decision) -> set[tuple[str, str, str]]:
+        rules = widened(tuple(rule for decision in decisions for rule in held.of(decision)))
+        needs = {"shell": "execute", "edit_file": "write", "write_file": "write", "task": "execute"}
+        return {
+            (tool, rule.paths, rule.pattern)
+            for tool in TOOLS.values()
+            for rule in about(rules, tool, cast(Permission, needs.get(tool, "read")))
+        }
+
+    def is_in(call: tuple[str, str, str], found: set[tuple[str, str, str]]) -> bool:
+        return call in found or (call[0], "", "") in found
+
+    assert all(is_in(call, calls(starred, "deny")) for call in calls(plain, "deny"))
+    assert all(is_in(call, calls(starred, "deny", "ask")) for call in calls(plain, "ask"))
+
+
 @pytest.mark.parametrize("written", ["WebSearch", "WebSearch(x)", "ExitPlanMode"])
 def test_what_nca_has_no_tool_for_holds_by_itself(place: Place, written: str) -> None:
     place.write({"deny": [written]})
@@ -188,6 +215,12 @@ def test_what_nca_has_no_tool_for_holds_by_itself(place: Place, written: str) ->
         ),
         ("Edit(src/**)", {PermissionRule(tool, paths="src/**") for tool in ("edit_file", "write_file")}),
         ("Write", {PermissionRule("write_file")}),
+        ("Ba*", {PermissionRule("shell")}),
+        ("Ba*(rm:*)", {PermissionRule("shell", pattern="rm *")}),
+        ("web*", {PermissionRule("fetch_url")}),
+        ("Write*", {PermissionRule("write_file")}),
+        ("*Fetch", {PermissionRule("*Fetch"), PermissionRule("fetch_url")}),
+        ("*", {PermissionRule("*")}),
     ],
 )
 def test_the_rules_of_each_form(written: str, rules: set[PermissionRule]) -> None:
