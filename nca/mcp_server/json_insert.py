@@ -54,6 +54,16 @@ class _Json:
     def at(self, of: _Part, key: str | int) -> _Part | None:
         return next((part for part in self.parts(of) if part.key == key), None)
 
+    def has_comment_around(self, outer: _Part, part: _Part) -> bool:
+        """Whether a comment stands in an object or a list, or after its key, besides its only part."""
+        spans = ((outer.begins, part.begins), (part.end, outer.end - 1))
+        return any(self.text[begin:end] != self.bare[begin:end] for begin, end in spans)
+
+    def without_comma(self, begin: int, end: int) -> str:
+        """A piece of the text between two parts, with its comments."""
+        comma = self.bare.find(",", begin, end)
+        return self.text[begin:end] if comma < 0 else self.text[begin:comma] + self.text[comma + 1 : end]
+
     def _parts(self, of: _Part) -> Iterator[_Part]:
         read = json.JSONDecoder().raw_decode
         place, count = self._skip(of.first + 1), 0
@@ -107,7 +117,10 @@ def appended(text: str, path: Sequence[str], item: Mapping[str, Any]) -> str:
 
 
 def removed(text: str, path: Sequence[str | int]) -> str:
-    """The text without what is at `path`, and without what holds nothing then. Raises NotInsertable."""
+    """The text without what is at `path`, and without what holds nothing then, not even a comment.
+
+    Raises NotInsertable.
+    """
     whole = _Json(text)
     nodes = [whole.root]
     for key in path:
@@ -115,21 +128,32 @@ def removed(text: str, path: Sequence[str | int]) -> str:
         if node is None:
             raise NotInsertable(f"{'.'.join(map(str, path))} is not there")
         nodes.append(node)
-    while len(nodes) > 2 and len(whole.parts(nodes[-2])) == 1:
+    while len(nodes) > 2 and len(whole.parts(nodes[-2])) == 1 and not whole.has_comment_around(*nodes[-2:]):
         nodes.pop()
     around, gone = nodes[-2:]
     parts = whole.parts(around)
     place = parts.index(gone)
     if place:
         before = parts[place - 1].end
-        comma = whole.bare.index(",", before)
         # Comments between stay: they are about the entry before them.
-        written = text[:before] + (text[before:comma] + text[comma + 1 : gone.begins]).rstrip() + text[gone.end :]
+        written = text[:before] + _joined(whole.without_comma(before, gone.begins), text[gone.end :])
     elif len(parts) > 1:
-        written = text[: gone.begins] + text[parts[1].begins :]
+        written = (
+            text[: gone.begins] + whole.without_comma(gone.end, parts[1].begins).lstrip() + text[parts[1].begins :]
+        )
+    elif whole.has_comment_around(around, gone):
+        left = _joined(text[around.first + 1 : gone.begins], whole.without_comma(gone.end, around.end - 1))
+        written = text[: around.first + 1] + left + text[around.end - 1 :]
     else:
         written = text[: around.first + 1] + text[around.end - 1 :]
     return _checked(written, _without(whole.value, path[: len(nodes) - 1]))
+
+
+def _joined(before: str, after: str) -> str:
+    """Two texts, with the blanks of the second one only, unless a comment at the end of the first one has to end."""
+    kept = before.rstrip()
+    is_open = "//" in kept.rpartition("\n")[2] and not after.lstrip(" \t").startswith(("\r", "\n", "//"))
+    return (before if is_open else kept) + after
 
 
 def inserted(text: str, path: Sequence[str], entry: Any) -> str:

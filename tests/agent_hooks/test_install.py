@@ -32,7 +32,19 @@ OTHERS = """{
   }
 }
 """
-TEXTS = ("", "{}", '{"a": 1}', '{\n  "a": 1 // one\n}\n', '{"hooks": {"Stop": []}}', OTHERS)
+ALONE = "{\n  // Ask Ada before you change this file.\n}\n"
+NONE_YET = '{\n  "hooks": {\n    // none yet: see wiki/hooks\n  }\n}\n'
+TEXTS = (
+    "",
+    "{}",
+    '{"a": 1}',
+    '{\n  "a": 1 // one\n}\n',
+    '{"hooks": {"Stop": []}}',
+    OTHERS,
+    ALONE,
+    "{ // mine\n}\n",
+    NONE_YET,
+)
 
 
 @pytest.mark.parametrize("name", [name for name, agent in AGENTS.items() if not agent.is_plugin])

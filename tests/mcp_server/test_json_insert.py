@@ -81,7 +81,24 @@ def test_comments_stay_where_an_entry_goes() -> None:
     text = '{\n  "a": [1, // one\n    2, // two\n    3 // three\n  ], /* b */\n  "b": 2\n}\n'
     assert removed(text, ("a", 2)) == text.replace("2, // two\n    3", "2 // two")
     assert removed(text, ("b",)) == '{\n  "a": [1, // one\n    2, // two\n    3 // three\n  ] /* b */\n}\n'
-    assert removed(text, ("a", 0)) == text.replace("1, // one\n    2", "2")
+    assert removed(text, ("a", 0)) == text.replace("1, // one\n    2", "// one\n    2")
+
+
+_gaps = st.sampled_from(["", " ", "\n", "\n  // {}\n  ", " /* {} */ ", "// {}\n"])
+
+
+@given(st.lists(_gaps, min_size=6, max_size=6), st.booleans(), st.booleans())
+def test_every_comment_stays_when_an_entry_comes_and_goes(gaps: list[str], has_other: bool, is_first: bool) -> None:
+    gaps = [gap.format(f"c{place}") for place, gap in enumerate(gaps)]
+    hooks = f'"hooks":{gaps[0]}{{{gaps[1]}}}{gaps[2]}'
+    other = f'{gaps[3]}"a": 1{gaps[4]}'
+    members = ([hooks, other] if is_first else [other, hooks]) if has_other else [hooks]
+    text = f"{{{','.join(members)}{gaps[5]}}}\n"
+    written = appended(text, ("hooks", "Stop"), ENTRY)
+    out = removed(written, ("hooks", "Stop", 0))
+    comments = [f"c{place}" for place in range(6) if f"c{place}" in text]
+    assert [comment for comment in comments if comment not in out] == []
+    assert read(out) in (read(text), {key: value for key, value in read(text).items() if key != "hooks"})
 
 
 @given(st.text('{}[],:"/* \n\\a1', max_size=40))
