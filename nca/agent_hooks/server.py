@@ -24,7 +24,7 @@ import msgspec
 
 from nca.agent_hooks.agents import AGENTS, Agent, Kind
 from nca.agent_hooks.client import HANDED_ON_BYTES, LOG, MOST_BYTES, SOCKET, STARTING
-from nca.agent_hooks.handover import START
+from nca.agent_hooks.handover import MOST_CHARS, START
 from nca.agent_hooks.session import StoredTranscript, Transcript, WatchedSession
 from nca.errors import NcaError
 from nca.messages import ToolCall
@@ -137,7 +137,7 @@ class Server:
         """The answer to an event; "" for none."""
         try:
             asked = _Asked(AGENTS[agent], Path(home), msgspec.json.decode(raw, type=Event))
-        except (KeyError, msgspec.DecodeError, msgspec.ValidationError) as error:
+        except (KeyError, UnicodeDecodeError, RecursionError, msgspec.DecodeError) as error:
             self._log.add(Line(at=now(), agent=agent[:40], problem=f"an event could not be read: {error}"))
             return None, ""
         try:
@@ -171,8 +171,9 @@ class Server:
             case "call":
                 arguments = msgspec.json.encode(event.tool_input or {}).decode()
                 failure = session.failed_before(ToolCall(event.tool_use_id, event.tool_name, arguments))
-                parts = (session.lost() if session.owes else "", failure.line() if failure else "")
-                return "\n\n".join(filter(None, parts))
+                lost = session.lost() if session.owes else ""
+                told = "\n\n".join(filter(None, (lost, failure.line() if failure else "")))
+                return told if len(told) <= MOST_CHARS else lost
             case "ends":
                 self._index()
         return ""

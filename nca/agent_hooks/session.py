@@ -105,11 +105,19 @@ class Transcript:
 class WatchedSession:
     """nca's knowledge of a session. Its methods may be called by several threads.
 
-    clean  takes keys and passwords out of a text
+    clean             takes keys and passwords out of a text
+    patience_seconds  how long an answer waits for what is left out of it
     """
 
-    def __init__(self, reader: Format, transcript: Transcript | StoredTranscript, clean: Callable[[str], str]) -> None:
+    def __init__(
+        self,
+        reader: Format,
+        transcript: Transcript | StoredTranscript,
+        clean: Callable[[str], str],
+        patience_seconds: float = PATIENCE_SECONDS,
+    ) -> None:
         self._reader, self._transcript, self._clean = reader, transcript, clean
+        self._patience_seconds = patience_seconds
         self._calls_lock, self._lost_lock = Lock(), Lock()
         self._repeats = Repeats(marks_refusals=False)
         self._calls_read = -FAR_BYTES
@@ -119,7 +127,8 @@ class WatchedSession:
         self._owed_since = 0.0
         self._looked_to = -1
         """How far compactions were looked for; -1: what the transcript has at first is old."""
-        self._text_beside = ""
+        self._text_beside: str | None = None
+        """The losses without text that can be read after the compaction; None until it was left out."""
         self._looking: Thread | None = None
 
     @property
@@ -131,7 +140,7 @@ class WatchedSession:
         """A compaction is about to begin."""
         with self._lost_lock:
             self._ready, self._owed_since = (None, 0), 0.0
-            self._text_beside, self._looking = "", None
+            self._text_beside, self._looking = None, None
             self.is_compacting = True
 
     def note_compacted(self, at: float) -> None:
@@ -184,8 +193,8 @@ class WatchedSession:
         If leaving it out takes too long, it is in this answer, and not in later ones.
         """
         handover, read = self._ready
-        if handover is None or self._text_beside:
-            return self._text_beside
+        if handover is None or self._text_beside is not None:
+            return self._text_beside or ""
         said = self._added(read)
         place = next((place for place, one in enumerate(said) if isinstance(one, Compacted)), None)
         if place is None:
@@ -194,8 +203,8 @@ class WatchedSession:
         if self._looking is None:
             self._looking = Thread(target=self._make_text_beside, args=(handover, "\n".join(standing)), daemon=True)
             self._looking.start()
-        self._looking.join(PATIENCE_SECONDS)
-        return self._text_beside or handover.text
+        self._looking.join(self._patience_seconds)
+        return handover.text if self._text_beside is None else self._text_beside
 
     def _make_text_beside(self, handover: Handover, standing: str) -> None:
         self._text_beside = handover.beside(standing)

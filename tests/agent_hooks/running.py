@@ -46,17 +46,21 @@ class Running:
 
     def ask(self, event: Mapping[str, Any], *, home: Path | None = None, takes: bool = True) -> str:
         """What an agent is told in answer to an event, without the deadline of the real program; "" for nothing."""
-        raw = json.dumps(event).encode()
+        answer = self.answer(json.dumps(event).encode(), home=home, takes=takes)
+        told = json.loads(answer)["hookSpecificOutput"] if answer else {}
+        assert not answer or set(told) == {"hookEventName", "additionalContext"}
+        assert not answer or told["hookEventName"] == event["hook_event_name"]
+        return str(told.get("additionalContext", ""))
+
+    def answer(self, raw: bytes, *, home: Path | None = None, takes: bool = True) -> bytes:
+        """What comes back for the bytes of an event."""
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as one:
             one.connect(str(self.folder / client.SOCKET))
             one.sendall(f"{self.agent.name}\t{home or self.agent_home}\t{len(raw)}\n".encode() + raw)
             answer = b"".join(iter(lambda: one.recv(65536), b""))
             if answer and takes:
                 one.sendall(b"7")
-        told = json.loads(answer)["hookSpecificOutput"] if answer else {}
-        assert not answer or set(told) == {"hookEventName", "additionalContext"}
-        assert not answer or told["hookEventName"] == event["hook_event_name"]
-        return str(told.get("additionalContext", ""))
+        return answer
 
     def ask_until(self, event: Mapping[str, Any]) -> str:
         """The same, asked again while nothing is ready."""

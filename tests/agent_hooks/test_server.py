@@ -6,6 +6,7 @@ import json
 import shlex
 import socket
 import sys
+import time
 import uuid
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -16,13 +17,17 @@ import pytest
 
 from nca.agent_hooks import client
 from nca.agent_hooks.agents import command_line
+from nca.agent_hooks.handover import MOST_CHARS, START
 from nca.agent_hooks.server import Line
+from nca.agent_hooks.session import Transcript, WatchedSession
+from nca.transcripts.formats.registry import format_named
 from tests.agent_hooks.running import Running, until
 from tests.mcp_server.other_sessions import append_to_claude, claude_session, codex_session
 
 DIRECTORY = "/work/harbour"
 WORDS = "Never touch tide.py, it belongs to Ada."
 CALL = {"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "make tide", "description": "Build it"}}
+NESTED = b'{"session_id": "x", "hook_event_name": "y", "tool_input": ' + b"[" * 100_000
 FAILED = {"type": "tool_result", "tool_use_id": "t1", "is_error": True, "content": "tide.c:7: no such harbour"}
 
 
@@ -237,6 +242,57 @@ def test_a_line_about_a_call_takes_nothing_off_what_is_owed(person: Running) -> 
     person.ask(session.event("PreCompact", trigger="auto"))
     assert "failed before" in person.ask(session.call())
     assert WORDS in person.ask_until(session.event("SessionStart", source="compact"))
+
+
+def test_an_answer_has_no_more_characters_than_count(person: Running) -> None:
+    texts = (
+        f"{who} {number}: {' '.join(f'{who}{number}_{word}' for word in range(40))}"
+        for number in range(60)
+        for who in ("wish", "did")
+    )
+    session = Session(person, tuple(texts))
+    session.say("assistant", CALL)
+    session.say("user", FAILED | {"content": "no such harbour, and no tide " * 20})
+    person.ask(session.event("PreCompact", trigger="auto"))
+    until(lambda: person.ask(session.event("SessionStart", source="compact"), takes=False))
+    told = person.ask(session.call())
+    assert told.startswith(START)
+    assert len(told) <= MOST_CHARS
+    # The line that had no room is told once it has some.
+    until(lambda: any(line.text for line in session.log))
+    assert "failed before" in person.ask(session.call())
+
+
+def test_nothing_is_handed_over_where_the_summary_has_it_all(person: Running) -> None:
+    session = Session(person)
+    reader = format_named("claude")
+    assert reader is not None
+    watched = WatchedSession(reader, Transcript(person.agent_home / "projects", session.path), str, patience_seconds=60)
+    watched.note_compacting()
+    watched.prepare()
+    session.compact(f"The user said: {WORDS} The answer was: It stays as it is.")
+    watched.note_compacted(time.time())
+    assert watched.lost() == ""
+    assert not watched.owes
+    assert watched.lost() == ""
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        b'{"session_id": "\xff"}',
+        NESTED,
+        b"{",
+        b"\xff",
+    ],
+)
+def test_bytes_that_are_no_event_are_logged(person: Running, event: bytes) -> None:
+    def unread() -> int:
+        return sum("an event could not be read" in line.problem for line in person.log())
+
+    before = unread()
+    assert person.answer(event) == b""
+    until(lambda: unread() == before + 1)
 
 
 @pytest.mark.parametrize("kind", ["outside", "link", "missing", "folder", "relative"])
