@@ -249,7 +249,7 @@ def _export_as(name: str, copy: SessionCopy, file: str) -> None:
     written = write_for(name, copy, os.environ, Path.home(), file)
     for line in written_lines(written):
         echo(line, err=True)
-    echo(one_line(written.command))
+    echo(written.command)
 
 
 def import_session(

@@ -58,7 +58,8 @@ def _save(path: Path, name: str, raw: Any, key: str, *, is_users_own: bool) -> N
 def _change(document: Document, change: Callable[[dict[str, Any]], None], *, is_users_own: bool) -> None:
     """Apply `change` to the tables of a settings file as it was read, and write it.
 
-    A file that would lose a comment is first copied (`config.toml.bak`). Raises OSError if it cannot be written.
+    A file in which nothing is left is removed, unless it is a link. A file that would lose a comment is first copied
+    (`config.toml.bak`). Raises OSError if it cannot be written.
     """
     text = document.text
     written = _changed(text, document.data, change)
@@ -67,7 +68,10 @@ def _change(document: Document, change: Callable[[dict[str, Any]], None], *, is_
     path = document.path.resolve() if is_users_own else document.path
     if any(line[line.find("#") :] not in written for line in text.splitlines() if "#" in line):
         _keep_copy(path)
-    write_atomically(path, written.encode(), mode=None)
+    if written or os.path.islink(document.path):
+        write_atomically(path, written.encode(), mode=None)
+    else:
+        path.unlink()
 
 
 def _changed(text: str, data: dict[str, Any], change: Callable[[dict[str, Any]], None]) -> str:

@@ -23,7 +23,7 @@ from nca.models.reasoning import split_level
 from nca.terminal.input.line_kind import line_of
 from nca.terminal.panels.session_loader import SessionToOpen, find_titled, resolve_lock
 from nca.terminal.render.sanitize import one_line
-from nca.terminal.render.sessions import short_id, show_resumed
+from nca.terminal.render.sessions import namesakes_line, short_id, show_resumed
 from nca.words import Words
 
 if TYPE_CHECKING:
@@ -152,10 +152,17 @@ class SessionSwitcher:
             # It is already new, and nothing of it would stay, such as its name.
             before.session.rename(name)
             self._output.notice("This session is new: it has no messages yet.")
+            self._say_namesakes()
             return
         before_name = _called(before.session.info, before.store)
         await self._switch(None, name=name)
         self._output.notice(f"New session. The previous one is kept: /resume {before_name}")
+        self._say_namesakes()
+
+    def _say_namesakes(self) -> None:
+        session = self.conversation.session
+        if said := namesakes_line(session.info, session.namesakes):
+            self._output.notice(said)
 
     async def resume(self, wanted: str) -> None:
         """Continue a session, by id, name or title, unless commands run that would end. A reader's is opened again.

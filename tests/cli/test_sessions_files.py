@@ -264,6 +264,13 @@ def test_wrong_words_are_one_line_and_exit_2(tmp_path: Path, talk: str, argument
     assert not (tmp_path / "nowhere").exists()
 
 
+def test_the_command_that_resumes_names_the_folder_exactly(tmp_path: Path) -> None:
+    with store_in(tmp_path) as store, store.create(directory="/my  work", model="m", name="talk") as session:
+        session.log.append(said("Hi", "Hello"))
+    done = nca("sessions", "export", "talk", "talk.jsonl", "--as", "claude", home=tmp_path)
+    assert done.stdout.startswith("cd '/my  work' && claude ")
+
+
 def test_json_lines_are_a_transcript_for_other_commands(tmp_path: Path) -> None:
     with store_in(tmp_path) as store, store.create(directory="/work", model="m", name="talk") as session:
         session.log.append(

@@ -122,6 +122,20 @@ def test_any_text_reads_back(file: Path, text: str) -> None:
     assert read(file) == {"agent": {"system_prompt": text}}
 
 
+def test_a_file_in_which_nothing_is_left_goes_unless_it_is_a_link(tmp_path: Path, file: Path) -> None:
+    save_value(file, "context.auto", "off")
+    save_value(file, "context.auto", UNSET)
+    assert not file.exists()
+    real = tmp_path / "dotfiles.toml"
+    real.write_text("# mine\n[context]\nauto = 'off'\n")
+    save_value(real, "context.auto", UNSET)
+    assert real.read_text() == "# mine\n"
+    real.write_text("[context]\nauto = 'off'\n")
+    file.symlink_to(real)
+    save_value(file, "context.auto", UNSET, is_users_own=True)
+    assert (file.is_symlink(), real.read_text()) == (True, "")
+
+
 def test_unset_takes_a_setting_out_and_leaves_the_rest(file: Path) -> None:
     assert save_value(file, "context.auto", UNSET) == "context.auto"
     assert not file.exists()

@@ -48,6 +48,17 @@ async def test_a_new_session_has_the_model_and_settings_and_nothing_else_of_the_
         await after.close()
 
 
+async def test_a_new_session_with_the_name_of_another_says_which_id_reaches_each(tmp_path: Path) -> None:
+    with a_stage(tmp_path, ["One."]) as stage:
+        stage.conversation.session.rename("parser")
+        await stage.conversation.send("a question")
+        first = stage.conversation.session.info.id
+        for said in (await stage.command("/new parser"), await stage.command("/new parser")):
+            assert f"Session {first} also has this name" in said
+            assert f"{stage.conversation.session.info.id} reaches this one" in said
+        assert "also has" not in await stage.command("/new lexer")
+
+
 async def test_rules_of_the_command_line_hold_in_each_session_of_the_chat(tmp_path: Path) -> None:
     given, answered = PermissionRule("write_file", "", ""), PermissionRule("shell", "git status", str(tmp_path))
     with a_stage(tmp_path, ["One."]) as stage:
