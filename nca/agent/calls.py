@@ -10,8 +10,10 @@ import asyncio
 import json
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, replace
 from itertools import groupby
+from pathlib import Path
 
 import msgspec
 
@@ -221,16 +223,26 @@ class Calls:
             self._emit(Notice(notice))
 
     def _admit(self, outcome: ToolOutcome) -> str:
-        """The output within its limits; the whole is saved in the session's folder and named."""
+        """The output within its limits. The whole is saved in the session's folder and named, if there is room."""
         text = self._pointing(outcome.text, outcome.left_out)
         admitted = admit_output(text, **asdict(self._window.state.limits))
-        if not admitted.is_cut or self._outputs is None:
-            return admitted.text
-        self._outputs.mkdir(parents=True, exist_ok=True, mode=0o700)
+        saved = self._saved(text) if admitted.is_cut else None
+        return f"{self._pointing(admitted.text, admitted.left_out)}\n{SAVED}{saved}]" if saved else admitted.text
+
+    def _saved(self, text: str) -> Path | None:
+        """The file with the output of the next message; None if it cannot be written: the call has run all the same."""
+        if self._outputs is None:
+            return None
         path = self._outputs / f"{self._window.history.head + 1}.txt"
-        path.touch(mode=0o600)
-        path.write_text(text, encoding="utf-8")
-        return f"{self._pointing(admitted.text, admitted.left_out)}\n{SAVED}{path}]"
+        try:
+            self._outputs.mkdir(parents=True, exist_ok=True, mode=0o700)
+            path.touch(mode=0o600)
+            path.write_text(text, encoding="utf-8")
+        except OSError:
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
+            return None
+        return path
 
     def _pointing(self, text: str, left_out: LeftOut | None) -> str:
         """The text of the next message; if part is left out, it says how recall shows it.

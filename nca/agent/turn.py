@@ -86,8 +86,7 @@ class Turn:
         self.window, self.compactor, self.models = parts.window, parts.compactor, parts.models
         self.spending, self.user_input, self.emit = parts.spending, parts.user_input, parts.emit
         self.calls = Calls(parts, within)
-        self.text = ""
-        self.steps = 0
+        self.text, self.steps = "", 0
         self._partial = self._begun = ""
         self._reasoning = ""
         self._has_gone = False
@@ -143,19 +142,23 @@ class Turn:
 
     def interrupt(self, started: float) -> TurnFinished:
         """Keep the partial answer, marked as interrupted, and give every open call a result."""
-        self.keep_partial()
+        self._close_log(CUT_OFF_BY_USER, STOPPED)
         return self._finished("interrupted", started)
 
     def fail(self, error: BaseException, started: float) -> TurnFinished:
-        """Keep the partial answer of a failed turn. A store that fails too must not hide the first error."""
+        """As `interrupt`, for a turn that failed."""
         if not self.window.session.is_read_only:
-            try:
-                self.keep_partial(CUT_OFF, FAILED)
-            except NcaError as second:
-                self.emit(ErrorRaised.of(second))
+            self._close_log(CUT_OFF, FAILED)
         took, why, is_filtered = time.monotonic() - started, Failure.of(error), isinstance(error, errors.AnswerFiltered)
         reason: Literal["content_filter", "failed"] = "content_filter" if is_filtered else "failed"
         return TurnFinished(reason, self.text, self.steps, took, exit_code=why.exit_code, error=why)
+
+    def _close_log(self, cut_off: str, not_begun: str) -> None:
+        """As `keep_partial`. A store that fails must not hide how the turn ended: its error is an event."""
+        try:
+            self.keep_partial(cut_off, not_begun)
+        except NcaError as error:
+            self.emit(ErrorRaised.of(error))
 
     def keep_partial(self, cut_off: str = CUT_OFF_BY_USER, not_begun: str = STOPPED) -> None:
         """Append the partial answer, marked as interrupted, and a result for every open call, begun or not."""

@@ -37,6 +37,7 @@ from nca.words import Source, Words, merged, text_of, words
 
 CUT_SHORT = "Your last answer was cut short. The person has seen as much of it as you see here."
 TAKEN_BACK = "The user took files back to what they were earlier. These are not as you left them: {}."
+NOT_SENT = "What you typed was not sent"
 _NAMED_FILES = 50
 _LOOKS_BACK = 200
 """So many of the newest messages that are shown are searched for jobs: no more of a log is read to open it."""
@@ -301,25 +302,42 @@ class UserInput:
             self.window.append(Message("user", f"[a hook says: {said}]", source="nca"))
             self.emit(Notice(f"A hook added {counted(len(said.splitlines()), 'line')}.", is_usual=True))
         queued = self._queued()
-        text = text_of(queued)
-        if not text:
+        if not (text := text_of(queued)):
             return
         try:
-            await self.admit(text)
-        except UsageError as error:
-            self.emit(Notice(f"{error.message.rstrip('.')}. It was: {text}"))
-            return
-        try:
-            named = mentioned(queued, self.directory, self.servers.names)
-            message = self._with_files(queued, named)
-        except UsageError as error:
-            self.emit(Notice(str(error)))
-            message = user_message(queued)
-        else:
-            self.forget_waiting()
-        self.window.append(message)
+            message = await self._append_typed(queued, text)
+        except BaseException as error:
+            # The person no longer has the text, and the log does not have it: nobody has it but this line.
+            why = error.message.rstrip(".") if isinstance(error, UsageError) else NOT_SENT
+            self.emit(Notice(f"{why}. It was: {text}"))
+            if isinstance(error, UsageError):
+                return
+            raise
         self.emit(MessageTaken(text))
         self._say_attached(message)
+
+    async def _append_typed(self, queued: Words, text: str) -> Message:
+        """Raises UsageError if a hook stops it. Whatever is raised, nothing is stored, and what waited waits on."""
+        waiting = len(self._shared)
+        try:
+            await self.admit(text)
+            message, has_files = self._with_named(queued)
+            self.window.append(message)
+        except BaseException:
+            del self._shared[waiting:]
+            raise
+        if has_files:
+            self.forget_waiting()
+        return message
+
+    def _with_named(self, queued: Words) -> tuple[Message, bool]:
+        """The message with the files that it names, and all that waits for one; without both if a file cannot be
+        attached."""
+        try:
+            return self._with_files(queued, mentioned(queued, self.directory, self.servers.names)), True
+        except UsageError as error:
+            self.emit(Notice(str(error)))
+            return user_message(queued), False
 
     def _queued(self) -> Words:
         """The lines typed while the turn runs, a blank line between two."""

@@ -14,6 +14,7 @@ from nca import process_groups
 from nca.agent.approvals import Answer as PersonsAnswer
 from nca.agent.approvals import Nobody
 from nca.agent.conversation import Conversation
+from nca.agent.user_input import NOT_SENT
 from nca.config.loaded import defaults
 from nca.events import ApprovalAsked, ErrorRaised, Event, Notice, SideRequestFinished, ToolFinished, TurnFinished
 from nca.messages import Message, ToolCall
@@ -188,6 +189,27 @@ def test_a_message_typed_ahead_is_asked_about_too(room: Room) -> None:
     assert "SECRET" not in sent
     assert "and a wish" in sent
     assert "A hook stopped the message: no. It was: a SECRET" in [notice.message for notice in room.of(Notice)]
+
+
+async def test_what_was_typed_ahead_is_told_if_ctrl_c_ends_the_hook_that_looks_at_it(room: Room) -> None:
+    room.person.typed = [["a wish"]]
+    slow = "if [ -e first ]; then touch second; exec sleep 60; else touch first; fi"
+    conversation = Conversation.open(
+        defaults().with_value("hooks", [{"event": "UserPromptSubmit", "command": slow}], "the test"),
+        store=room.store,
+        model=ScriptedModel([call("list_directory", path=".")], facts=FACTS),
+        directory=room.path,
+        listener=room.events.append,
+        person=room.person,
+    )
+    turn = asyncio.create_task(conversation.run_turn("Go on."))
+    while not (room.path / "second").exists():
+        await asyncio.sleep(0.01)
+    turn.cancel()
+    assert (await turn).reason == "interrupted"
+    assert "a wish" not in str([entry.message for entry in conversation.context.entries])
+    assert f"{NOT_SENT}. It was: a wish" in [notice.message for notice in room.of(Notice)]
+    await conversation.close()
 
 
 def test_a_hook_can_have_the_person_asked_even_where_the_mode_allows(room: Room) -> None:
