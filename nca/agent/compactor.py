@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -25,7 +26,7 @@ from nca.context.retention import kept_in_words
 from nca.context.stages.prune import SHORTENED, shorten_earlier
 from nca.context.summary import SummaryRequest
 from nca.context.view import RECALL, Range, Summary, View
-from nca.errors import NcaError, ProviderFailure, UsageError
+from nca.errors import NcaError, ProviderFailure, StoreError, UsageError
 from nca.events import ContextCompaction, Listener, Notice
 from nca.file_history.history import FileHistory
 from nca.models.catalog import saved_cost
@@ -231,7 +232,7 @@ class Compactor:
         All questions to the summarizer share one deadline.
         """
         self.summarizer.start()
-        changed = await asyncio.to_thread(self.files.last_changes) if self.files is not None else []
+        changed = await asyncio.to_thread(self.changed_files)
         planning = compact(
             self.window.history.so_far(),
             self.window.meter,
@@ -257,6 +258,12 @@ class Compactor:
             return await self.summarizer.consult_stage(question)
 
         return await drive_async(planning, answer)
+
+    def changed_files(self) -> list[tuple[int, str, str]]:
+        """`FileHistory.last_changes`. None if the record cannot be read: it serves the person, and stops no work."""
+        with suppress(StoreError):
+            return self.files.last_changes() if self.files is not None else []
+        return []
 
     def adopt(self, reply: Reply, made_by: str, seconds: float) -> bool:
         """Replace messages by the provider's own summary that covers them; False if none could be replaced.

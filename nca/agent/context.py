@@ -279,9 +279,7 @@ class Context:
 
     def kept(self) -> Mapping[str, tuple[int, int]]:
         """What of all that was said can be read in the view as it is now, by kind. Reads messages from disk."""
-        files = self._compactor.files
-        changed = files.last_changes() if files is not None else ()
-        return KeptFacts(self._window.history, self.view, changed).by_kind()
+        return KeptFacts(self._window.history, self.view, self._compactor.changed_files()).by_kind()
 
     def search(self, question: str, *, scope: Scope = "session", limit: int = 10) -> list[Hit]:
         """Search the whole log for a question, best first, compacted away or not; notes come last.

@@ -11,8 +11,8 @@ from nca.config.extensions import load_stage
 from nca.context.request import meant_for
 from nca.context.stages.custom import StageReply, StageRequest, consult
 from nca.context.summary import SummaryFailure, SummaryReply, SummaryRequest
-from nca.errors import CostLimitReached, ProviderError
-from nca.events import Listener
+from nca.errors import CostLimitReached, NcaError, ProviderError
+from nca.events import Listener, Notice
 from nca.models.catalog import describe
 from nca.models.client import Model, ModelRequest
 from nca.wire import message_to_dict
@@ -29,6 +29,8 @@ class Summarizer:
         self._window = window
         self._models = models
         self._emit = emit
+        self._said_of = ""
+        """The summarizer that cannot be opened, as the person was told."""
 
     def start(self, cost: float | None = None) -> None:
         """Begin a compaction, for which `cost` was paid already."""
@@ -94,7 +96,12 @@ class Summarizer:
             return self._models.active
         try:
             return await self._models.open(self._named)
-        except ProviderError:
+        except NcaError as error:
+            if self._said_of != self._named:
+                self._said_of = self._named
+                self._emit(
+                    Notice(f"{self._models.active.facts.name} summarizes in place of {self._named}: {error.message}")
+                )
             return self._models.active
 
     def _question(self, request: SummaryRequest, model: Model, *, is_live: bool) -> ModelRequest:

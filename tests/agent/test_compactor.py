@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import re
+import sqlite3
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 
 from nca.agent.compaction_diff import compaction_diff
+from nca.agent.conversation import Conversation
 from nca.config.loaded import defaults
 from nca.context.tokens import message_tokens
 from nca.context.view import Marker, Stub
 from nca.errors import ContextDoesNotFit
 from nca.events import ContextCompaction, Event, Notice, SideRequestFinished
-from nca.messages import Message, user_message
+from nca.messages import Message, ToolCall, user_message
 from nca.models.catalog import ModelFacts
 from nca.sessions.store import Store
-from nca.testing.scripted import ScriptedModel
+from nca.testing.scripted import ScriptedModel, ScriptedReply
 from nca.wire import message_from_dict
 from nca.words import Source, Span, words
 from tests.agent.parts import OnlyModel, compactor_of, context_of, window_of
@@ -193,3 +197,67 @@ async def test_a_window_without_room_for_a_message_is_refused_before_any_compact
         await compactor.before_request()
     assert not events, "nothing was there to compact"
     assert not model.requests
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("embedded/nosuch", "There is no embedded model"),
+        ("openai/gpt-4.1", "OPENAI_API_BASE"),
+        ("nosuchprovider/x", "nosuchprovider"),
+    ],
+)
+async def test_the_chat_s_model_summarizes_where_the_named_one_cannot_be_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, why: str
+) -> None:
+    monkeypatch.setenv("OPENAI_API_BASE", "localhost:8080")
+    events: list[Event] = []
+    with Store.open(None) as store:
+        with store.create(directory=str(tmp_path), model=FACTS.name) as session:
+            session.log.append(talk(400))
+        conversation = Conversation.open(
+            defaults().with_value("model.summarizer", name, "the test"),
+            store=store,
+            model=ScriptedModel(["### 1. Goal and intent\nAll of it."] * 20, facts=FACTS),
+            directory=tmp_path,
+            session=session.info.id,
+            listener=events.append,
+        )
+        for _ in range(2):
+            assert (await conversation.context.compact()).compacted
+            conversation.context.undo()
+        asked = [event for event in events if isinstance(event, SideRequestFinished)]
+        assert {(event.purpose, event.model, event.failure) for event in asked} == {("summary", FACTS.name, "")}
+        told = [event.message for event in events if isinstance(event, Notice) and "in place of" in event.message]
+        assert len(told) == 1
+        assert told[0].startswith(f"{FACTS.name} summarizes in place of {name}: ")
+        assert why in told[0]
+        await conversation.close()
+
+
+@pytest.mark.parametrize("fault", ["PRAGMA user_version = 5", "UPDATE changes SET body = x'5b5d'"])
+async def test_a_record_of_files_that_cannot_be_read_stops_no_compaction(tmp_path: Path, fault: str) -> None:
+    written: list[ScriptedReply] = [
+        Message("assistant", tool_calls=(ToolCall("c1", "write_file", '{"path": "a", "content": "x"}'),)),
+        "Yes.",
+    ]
+    loaded = defaults().with_values({"model.summarizer": "none", "agent.permission": "auto"}, "the test")
+
+    def opened(store: Store, replies: list[ScriptedReply], session: str | None = None) -> Conversation:
+        model = ScriptedModel(replies, facts=FACTS)
+        return Conversation.open(loaded, store=store, model=model, directory=tmp_path, session=session)
+
+    with Store.open(tmp_path / "s.db") as store:
+        conversation = opened(store, written + ["word " * 2_000] * 5)
+        for _ in range(6):
+            assert (await conversation.send("Go on.")).reason == "answered"
+        session = conversation.session.info.id
+        await conversation.close()
+    with closing(sqlite3.connect(tmp_path / "files.db")) as files, files:
+        files.execute(fault)
+    with Store.open(tmp_path / "s.db") as store:
+        conversation = opened(store, ["Yes."], session)
+        assert (await conversation.context.compact()).compacted
+        assert conversation.context.kept()
+        assert (await conversation.send("Go on.")).reason == "answered"
+        await conversation.close()
