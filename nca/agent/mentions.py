@@ -153,6 +153,14 @@ def _existing(name: str, directory: Path) -> Path | None:
         return None
 
 
+def real_path(path: Path) -> Path:
+    """With its links followed. Whoever opens it is told of a loop, or that no file can have this name."""
+    try:
+        return Path(os.path.realpath(path))
+    except ValueError:
+        return path
+
+
 def with_attachments(
     said: Words,
     paths: Sequence[Path],

@@ -12,7 +12,7 @@ import msgspec
 from nca.agent.approvals import Person
 from nca.agent.context_notices import has_no_room
 from nca.agent.hooks import Hooks
-from nca.agent.mentions import HOOK, Beside, attached_lines, mentioned, name_in, went_along, with_attachments
+from nca.agent.mentions import HOOK, Beside, attached_lines, mentioned, name_in, real_path, went_along, with_attachments
 from nca.agent.window import Window
 from nca.config.tables import Injection
 from nca.context.admission import file_token_budget
@@ -246,7 +246,7 @@ class UserInput:
             return
         measured = self.window.measure()
         named = mentioned(said, self.directory, self.servers.names)
-        message = self._with_files(said, [*named, *((self.directory / path).resolve() for path in attachments)])
+        message = self._with_files(said, [*named, *(real_path(self.directory / path) for path in attachments)])
         history = self.window.history
         # A message that the view no longer shows (after a clear) is not waiting for an answer.
         seq = next((seq for seq in range(history.head, 0, -1) if not is_in(seq, history.view.aside)), 0)

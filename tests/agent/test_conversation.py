@@ -40,6 +40,7 @@ from nca.models.client import ModelRequest, Reply
 from nca.sessions.store import Store
 from nca.sessions.usage import Learned
 from nca.testing.scripted import ScriptedModel, ScriptedReply
+from nca.tools.files.workspace import shown
 from nca.words import text_of, words
 
 SMALL = ModelFacts(name="scripted/small", provider="scripted", window_tokens=4_000)
@@ -317,6 +318,15 @@ async def test_a_file_without_a_word_is_a_message(room: Room) -> None:
     finished = await conversation.send("", attachments=[room.path / "a.txt"])
     assert finished.reason == "answered"
     assert "hello world" in conversation.context.effective_history()[1]["content"]
+
+
+@pytest.mark.parametrize("name", ["loop", "loop/a", "a\0b", "\ud800", "~nosuch/a", "x" * 300])
+async def test_a_name_that_leads_to_no_file_is_said(room: Room, name: str) -> None:
+    (room.path / "loop").symlink_to("loop")
+    conversation = room.open(["Hi."])
+    assert (await conversation.send("Hello", attachments=[Path(name)])).exit_code == 2
+    assert room.of(ErrorRaised)[-1].message.startswith(f"@{shown(name)}: ")
+    assert not list(conversation.context.entries)
 
 
 async def test_a_file_that_there_is_no_room_for_is_not_sent_empty(room: Room) -> None:
