@@ -13,7 +13,8 @@ from typing import Any
 _COUNT = r"\(?(\d[\d,_]*)\)?"
 _PARAMETER = r"""[\s:`'"\[]{1,4}([A-Za-z_]\w*)(?![\w.\[])"""
 """A parameter's name behind what may stand between; a field of one, such as tools[0].function, is none."""
-_FLAGS = re.IGNORECASE | re.DOTALL
+_FLAGS = re.IGNORECASE
+"""A wording stands in one line: `.` matches no line break, so the time grows with the lines, not with their square."""
 
 WRAPPING = re.compile(r"^(?:(?:litellm\.)?[A-Za-z]*(?:Error|Exception)\s*(?::|-)\s*)+")
 """Class names that litellm puts before a provider's message."""

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
 if TYPE_CHECKING:
+    from http.client import HTTPResponse
     from urllib.request import OpenerDirector
 
 EMBEDDED = "embedded/"
@@ -147,6 +149,7 @@ PROBE_SECONDS = 0.3
 MOST_TOKENS = 1_000_000_000
 """The largest window that is believed."""
 _MOST_BYTES = 8_000_000
+_PIECE_BYTES = 65_536
 """OpenRouter's list has more than one million."""
 _WINDOW_FIELDS = (
     ("loaded_context_length",),
@@ -291,16 +294,30 @@ def read_models(url: str, *, api_key: str = "", seconds: float = PROBE_SECONDS) 
 
     headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
     request = Request(url, headers=headers)  # noqa: S310  settings take http and https alone
+    deadline = time.monotonic() + seconds
     try:
         with _opener(url).open(request, timeout=seconds) as response:
-            listed = json.loads(response.read(_MOST_BYTES))
+            listed = json.loads(_read_until(deadline, response))
     except HTTPError:
         return {}
     except URLError as error:
         raise error.reason if isinstance(error.reason, OSError) else error from None
-    rows = (listed.get("models") or listed.get("data") or []) if isinstance(listed, dict) else []
+    except RecursionError:
+        raise ValueError("the list is nested too deeply") from None
+    rows = listed.get("models") or listed.get("data") if isinstance(listed, dict) else None
+    rows = rows if isinstance(rows, list) else []
     named = {str(row.get("id") or row.get("name") or ""): row for row in rows if isinstance(row, dict)}
     return {name: _window_in(row) for name, row in named.items() if name and "embed" not in name.lower()}
+
+
+def _read_until(deadline: float, response: HTTPResponse) -> bytes:
+    """The body. Raises TimeoutError for one that goes on after the deadline, as what a server streams without end."""
+    body = bytearray()
+    while len(body) < _MOST_BYTES and (piece := response.read1(_PIECE_BYTES)):
+        body += piece
+        if time.monotonic() > deadline:
+            raise TimeoutError("the list did not end in time")
+    return bytes(body)
 
 
 def _opener(url: str) -> OpenerDirector:

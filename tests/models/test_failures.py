@@ -182,6 +182,18 @@ def test_nothing_makes_it_raise(error: Any) -> None:
     assert classify_provider_error(error).action
 
 
+def test_a_wording_stands_in_one_text() -> None:
+    texts = ["The tool_call was read", "Each one must be followed by another"]
+    apart, together = ([{"msg": one} for one in texts], [{"msg": " ".join(texts)}])
+    assert classify_provider_error({"detail": apart}, status=400).action == "fail"
+    assert classify_provider_error({"detail": together}, status=400).action == "repair_history"
+
+
+def test_many_long_texts_take_no_time() -> None:
+    texts = [{"msg": f"{'tool_call ' * 400}{number}"} for number in range(40)]
+    assert classify_provider_error({"detail": texts}, status=400).action == "fail"
+
+
 def test_a_providers_text_is_bounded() -> None:
     assert len(classify_provider_error("x" * 10_000, status=400).message) == 200
     assert one_line("one\n two", 200) == "one two"
