@@ -42,7 +42,7 @@ UNCLEAR = (
     "A shell computes words of it, so this rule may apply: {rule}. Written without variables, patterns and escapes,"
     " nca can tell."
 )
-SHOWS_HIDDEN = "It searches files that a rule protects from reading."
+SHOWS_HIDDEN = "It may show files that a rule protects from reading."
 AFTER_FAILURE = "[not run: {name} before it in the same message failed; call it again when that is right]"
 STOPPED = "[not run: the person stopped the turn]"
 WHOLE, PARTS = "write_file", "edit_file"
@@ -236,8 +236,9 @@ class Approvals:
         """Lines for the person about the rules that ask about the call; [] if none does."""
         if found := self._matching(rules, call, needed, approval, toolbox):
             return [f"A rule asks about it: {found}."]
-        for folder in approval.searched:
-            if await asyncio.to_thread(self._reading.is_hidden_below, Path(folder)):
+        shown = [(folder, "") for folder in approval.searched]
+        for folder, besides in shown + [(folder, ".git") for folder in approval.shown_by_git]:
+            if await asyncio.to_thread(self._reading.is_hidden_below, Path(folder), besides):
                 return [SHOWS_HIDDEN]
         return []
 

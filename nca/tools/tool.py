@@ -79,6 +79,7 @@ class Approval:
     is_masked  it adds characters that cannot be seen or look like others: no rule allows it, a person looks at it
     commands   the simple commands in a command, for the patterns of rules that deny or ask
     searched   folders in which a command that only reads shows lines of files that it does not name
+    shown_by_git  folders of whose files it has git show lines, as they are or as they were
     computed   programs of the command whose arguments a shell computes, `>` for a file that output goes to; None if it
                may compute any word, or nobody knows: what a rule denies by name may hide there
     """
@@ -95,6 +96,7 @@ class Approval:
     is_masked: bool = False
     commands: tuple[str, ...] = ()
     searched: tuple[str, ...] = ()
+    shown_by_git: tuple[str, ...] = ()
     computed: frozenset[str] | None = None
 
 

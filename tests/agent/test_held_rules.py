@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -126,6 +127,30 @@ async def test_a_denied_file_is_shown_by_no_tool_in_any_mode(
         if tool == "grep":
             assert "left out" in result or "not run" in result
     assert tool == "edit_file" or "41397" in free or "rg" in json.dumps(arguments) or "/tmp/x" in json.dumps(arguments)
+
+
+@pytest.mark.parametrize("mode", ["ask", "auto"])
+async def test_git_shows_no_denied_file_unasked(place: Place, mode: str) -> None:
+    git = ["git", "-c", "user.name=n", "-c", "user.email=a@b.c"]
+    for words in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "one"]):
+        subprocess.run([*git, *words], cwd=place.root, check=True, capture_output=True)
+    (place.root / ".env").write_text(f"{SECRET}9\n")
+    (place.root / ".git" / "inner.pem").write_text(SECRET)
+    commands = ("git diff", "git diff HEAD | head -50", "git show", "git log -p", "git log -p -S TOPSECRET sub")
+    calls = [("shell", {"command": command}) for command in commands]
+    assert all("41397" in result for result in await place.run(*calls, mode=mode))
+    others = [("shell", {"command": command}) for command in ("git log --stat", "git diff -- src plain.txt")]
+    free = await place.run(*others, mode=mode)
+    place.rules(deny=["Read(./.env)", "Read(./sub/.env)", "Read(./secrets/**)", "Read(**/*.pem)"])
+    (place.root / "src" / "a.pem").rename(place.root / "secrets" / "a.pem")
+    person = Yes()
+    for result in await place.run(*calls, mode=mode):
+        assert "41397" not in result
+        assert "nobody can give it" in result
+    await place.run(*calls, mode=mode, person=person)
+    assert ["may show files" in asked.warning for asked in person.asked] == [True] * len(calls)
+    assert (await place.run(*others, mode=mode))[0] == free[0]
+    assert "nobody" not in (await place.run(others[1], mode=mode))[0]
 
 
 async def test_what_is_not_denied_is_as_before(place: Place) -> None:

@@ -41,10 +41,14 @@ class Reading:
         asking = [rule for rule in rules.ask if not rule.is_for_all]
         return self._found((*rules.deny, *asking), path) is not None
 
-    def is_hidden_below(self, folder: Path) -> bool:
-        """Whether a file below the folder is one of these, or there are too many files to say."""
+    def is_hidden_below(self, folder: Path, besides: str = "") -> bool:
+        """Whether a file below the folder is one of these, or there are too many files to say.
+
+        besides: the name of folders that are left out
+        """
         count = 0
-        for above, _, files in os.walk(folder) if self.has_rules else ():
+        for above, folders, files in os.walk(folder) if self.has_rules else ():
+            folders[:] = [name for name in folders if name != besides]
             for name in files:
                 count += 1
                 if count > MOST_FILES or self.is_hidden(Path(above, name)):

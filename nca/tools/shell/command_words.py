@@ -164,7 +164,6 @@ _LIKE_SIGNS = frozenset("‐‑‒–—―−⁃﹘‘’‚‛′‵´“”�
 _MOST_FOLDERS = 20
 _MOST_LOOKED_AT = 30
 """Words that may be programs, and words behind one that may be its subcommand."""
-_SEARCHERS = ("grep", "rg")
 _QUOTING = re.compile(r"[\"'\\]")
 _MINOR = re.compile(r"(?<=\d)(?:\.\d+)+$")
 
@@ -260,31 +259,6 @@ def _subcommands(words: Sequence[str]) -> Iterator[tuple[int, int]]:
                 places += (place + 1, place + 2)
             elif place > at + 1:
                 yield at, place
-
-
-def searched_folders(command: str, directory: Path) -> tuple[str, ...]:
-    """The folders that a simple command searches: those that it names, else the directory."""
-    found: dict[str, None] = {}
-    for stage in command_list(command, takes_status=True) or ():
-        program, *words = stage.words[1:] if stage.words[:2] == ("git", "grep") else stage.words
-        if program not in _SEARCHERS or (program == "grep" and stage.words[0] != "git" and not _is_recursive(words)):
-            continue
-        paths = [os.path.join(directory, word) for word in words if not word.startswith("-")]  # noqa: PTH118
-        folders = [path for path in paths if os.path.isdir(path)]
-        # The first word may be the pattern, and a file that is named is judged by its name.
-        if not folders and not any(os.path.isfile(path) for path in paths[1:]):
-            folders = [str(directory)]
-        found.update(dict.fromkeys(folders))
-    return tuple(found)
-
-
-def _is_recursive(words: Sequence[str]) -> bool:
-    return any(
-        word.startswith("--rec")
-        or word.startswith("--deref")
-        or (word[:1] == "-" != word[1:2] and set("rR") & set(word))
-        for word in words
-    )
 
 
 def _folders(words: Sequence[str], directory: Path) -> list[str]:

@@ -213,7 +213,7 @@ def git_words(words: Sequence[str], *, root: Path, directory: Path) -> tuple[str
         if not word.startswith("--date=") and not _PLAIN_FORMAT.fullmatch(word):
             return None
         if word.startswith("-"):
-            if not _takes(_git_reads()[name], word):
+            if not takes_of_git(name, word):
                 return None
         elif name in _WITHOUT_OPERANDS:
             return None
@@ -221,10 +221,11 @@ def git_words(words: Sequence[str], *, root: Path, directory: Path) -> tuple[str
     return (*_GLOBAL, name, *_ADDED.get(name, ()), *modules, *rest)
 
 
-def _takes(options: frozenset[str], word: str) -> bool:
+def takes_of_git(subcommand: str, word: str) -> bool:
     """Whether an option is listed. Abbreviated long options, which git accepts, are not."""
     if word == "--":
         return True
+    options = _git_reads()[subcommand]
     name, equals, _ = word.partition("=")
     if word.startswith("--"):
         return name + equals in options

@@ -17,13 +17,13 @@ from nca.tools.shell.command_words import (
     mentioned_commands,
     mentioned_names,
     remarks,
-    searched_folders,
 )
 from nca.tools.shell.computed import computed_in, without_patterns
 from nca.tools.shell.jobs import Jobs
 from nca.tools.shell.known_commands import read_only_argv
 from nca.tools.shell.output_capture import readable
 from nca.tools.shell.runner import CommandResult, CommandRunner
+from nca.tools.shell.shown_files import searched_folders, shown_by_git
 from nca.tools.tool import Approval, Permission, ToolError, ToolOutcome, TypedTool, interrupt_listener, output_listener
 
 _SHOWING = frozenset({"cat", "head", "sed", "tail"})
@@ -129,6 +129,7 @@ class Shell(TypedTool):
             parts=tuple(part for text in both for part in mentioned_names(text, directory)),
             commands=tuple(one for text in both for one in mentioned_commands(text)),
             searched=searched_folders(named, directory),
+            shown_by_git=shown_by_git(named, directory),
             computed=computed_in(named),
         )
 
