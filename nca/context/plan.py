@@ -252,7 +252,7 @@ class Planning:
             self.draft.settle()
         elif self.grows and not self._is_whole():
             yield from self._measured("summarize", self._stage("summarize"))
-        elif min(self.draft.tokens, self.counted) <= self.target and not self.grows:
+        elif not self.passed and min(self.draft.tokens, self.counted) <= self.target and not self.grows:
             return
         stages: Sequence[str] = settings.stages
         for _ in range(STAGE_ROUNDS):
@@ -280,7 +280,7 @@ class Planning:
 
     def _run(self, stages: Sequence[str]) -> Asking[None]:
         for place, stage in enumerate(stages):
-            if self.draft.tokens <= self.target:
+            if self.draft.tokens <= self.target and not self.passed:
                 break
             is_enough = self.shortens and self._is_whole() and not self.job.focus
             if stage in SHORTENING and "summarize" in stages[place:] and not is_enough:

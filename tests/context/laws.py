@@ -102,6 +102,9 @@ def no_empty_room(trial: Trial) -> Iterator[str]:
         most = outcome.target_tokens if outcome.fixed_tokens <= outcome.target_tokens else outcome.budget_tokens
         if not FILLED_RATIO * outcome.target_tokens <= outcome.after_tokens <= most:
             yield f"{outcome.after_tokens} tokens for a target of {outcome.target_tokens}"
+    for one in (trial.chat, trial.library, *trial.rooms):
+        if one is not None and not one.compacted and one.after_tokens > one.budget_tokens:
+            yield f"left as it is, with {one.after_tokens} tokens for a budget of {one.budget_tokens}"
     budget = trial.budget.budget_tokens
     fixed = fixed_tokens(trial.made.messages, budget)
     if (trial.chat is None or trial.library is None) and fixed <= budget // 2:
