@@ -19,7 +19,7 @@ from nca.humanize import kind_name
 from nca.messages import Entry, Message
 from nca.models.catalog import ModelFacts, describe
 from nca.shapes.detect import read_shape, shape_of
-from nca.shapes.shaped import OpenAIMessages, ShapedMessages
+from nca.shapes.shaped import ShapedMessages
 from nca.wire import messages_from_list
 
 
@@ -41,9 +41,7 @@ def read_conversation(given: Any, *, may_be_empty: bool = False) -> ShapedMessag
 
     Raises InvalidMessages, which names the unknown message, block or item.
     """
-    if may_be_empty and is_list(given) and not given:
-        return OpenAIMessages([], may_be_empty=True)
-    return read_shape(given)
+    return read_shape(given, may_be_empty=may_be_empty)
 
 
 def history_of(messages: Sequence[Message]) -> History:

@@ -219,8 +219,8 @@ class AnthropicMessages(shaped.ShapedMessages):
     shape = "anthropic"
     rules = "anthropic's blocks"
 
-    def __init__(self, given: Any) -> None:
-        super().__init__(given)
+    def __init__(self, given: Any, *, may_be_empty: bool = False) -> None:
+        super().__init__(given, may_be_empty=may_be_empty)
         self._rows = shaped.copies([row for row in self._list if not is_note(row)], "message")
         self.messages = []
         self._origins: list[_Origin] = []
@@ -231,7 +231,7 @@ class AnthropicMessages(shaped.ShapedMessages):
         names: dict[str, str] = {}
         for index, row in enumerate(self._rows):
             self._read_row(index, row, names)
-        if not self._rows:
+        if not self._rows and not may_be_empty:
             raise InvalidMessages("messages: the list is empty; expected at least one message.")
 
     def write(self, messages: Sequence[Message], known: Sequence[Message]) -> shaped.Written:
@@ -258,6 +258,16 @@ class AnthropicMessages(shaped.ShapedMessages):
             previous = message.role
             places.append(len(rows) - 1)
         return shaped.Written([self._written(row) for row in rows], places)
+
+    def _changed_rows(self, texts: Mapping[int, str], rest: str) -> Iterator[tuple[int, dict[str, Any]]]:
+        contents: dict[int, list[dict[str, Any]]] = {self._origins[number].row: [] for number in texts}
+        for number, (message, (row, blocks)) in enumerate(zip(self.messages, self._origins, strict=True)):
+            if row in contents:
+                changed = msgspec.structs.replace(message, content=texts.get(number, message.content))
+                contents[row] += changed_blocks(blocks, message, changed)
+        for row, blocks in contents.items():
+            is_text = isinstance(self._rows[row]["content"], str)
+            yield row + 1, {**self._rows[row], "content": blocks[0]["text"] if is_text else blocks}
 
     def request(self, rows: shaped.Rows) -> dict[str, Any] | None:
         return shaped.without_notes(super().request(rows) or {}) or None

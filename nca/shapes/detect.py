@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from nca.errors import InvalidMessages
@@ -18,12 +18,12 @@ _OWN_PARTS = ("input_text", "output_text", "input_image", "input_file")
 """Types of parts that only items of the Responses API have."""
 
 
-def read_shape(given: Any) -> ShapedMessages:
+def read_shape(given: Any, *, may_be_empty: bool = False) -> ShapedMessages:
     """Read a conversation: a list, or an object that holds one. Raises InvalidMessages for what is not understood.
 
     A generator is refused: reading it would use up what was handed in.
     """
-    return _READERS[shape_of(given)](given)
+    return _READERS[shape_of(given)](given, may_be_empty=may_be_empty)
 
 
 def shape_of(given: Any) -> str:
@@ -67,7 +67,7 @@ def _parts(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         yield from (part for part in content if isinstance(part, Mapping))
 
 
-_READERS: Mapping[str, Callable[[Any], ShapedMessages]] = {
+_READERS: Mapping[str, type[OpenAIMessages | AnthropicMessages | ResponsesItems]] = {
     "openai": OpenAIMessages,
     "anthropic": AnthropicMessages,
     "responses": ResponsesItems,

@@ -6,7 +6,7 @@ reasoning stays with the call that it led to.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -16,7 +16,7 @@ from nca.errors import InvalidMessages
 from nca.humanize import kind_name, shown_value
 from nca.messages import MediaPart, Message, Part, TextPart, ToolCall, clean_text
 from nca.shapes import shaped
-from nca.wire import checked_text, is_note, plain_json, refusal_part, text_part
+from nca.wire import checked_text, content_text, is_note, plain_json, refusal_part, text_part
 
 ROLES = ("system", "developer", "user", "assistant")
 _FUNCTION, _CUSTOM, _SHELL, _PATCH = "function_call", "custom_tool_call", "shell_call", "apply_patch_call"
@@ -50,8 +50,8 @@ class ResponsesItems(shaped.ShapedMessages):
     rules = "responses"
     key = "input"
 
-    def __init__(self, given: Any) -> None:
-        super().__init__(given)
+    def __init__(self, given: Any, *, may_be_empty: bool = False) -> None:
+        super().__init__(given, may_be_empty=may_be_empty)
         for key in HELD_ELSEWHERE:
             if self._given.get(key):
                 raise InvalidMessages(f"{key}: its messages are held by the provider; valid: all items in input.")
@@ -64,7 +64,7 @@ class ResponsesItems(shaped.ShapedMessages):
             text = checked_text(self._given["instructions"], "instructions")
             self._take(Message("system", text), [])
         self._read(items)
-        if not items:
+        if not items and not may_be_empty:
             raise InvalidMessages("input: the list is empty; expected at least one item.")
 
     def write(self, messages: Sequence[Message], known: Sequence[Message]) -> shaped.Written:
@@ -90,6 +90,18 @@ class ResponsesItems(shaped.ShapedMessages):
                     kinds[one["call_id"]] = _FUNCTION
             rows += new
         return shaped.Written(rows, places)
+
+    def _changed_rows(self, texts: Mapping[int, str], rest: str) -> Iterator[tuple[int, dict[str, Any]]]:
+        firsts = self._row_numbers()
+        for number, text in texts.items():
+            message = msgspec.structs.replace(self.messages[number], content=text)
+            for row, item in enumerate(self._origins[number], firsts[number]):
+                if _has_text(item):
+                    yield row, _with_text(item, message)
+                    message = msgspec.structs.replace(message, content=rest)
+
+    def takes_text(self, number: int) -> bool:
+        return any(map(_has_text, self._origins[number]))
 
     def request(self, rows: shaped.Rows) -> dict[str, Any] | None:
         is_same_text = isinstance(self._list, str) and rows == [{"role": "user", "content": self._list}]
@@ -183,6 +195,17 @@ def _call(item: Mapping[str, Any], kind: str, place: str) -> ToolCall:
     return ToolCall(clean_text(call_id), clean_text(name), clean_text(arguments))
 
 
+def words_of(item: Mapping[str, Any]) -> str:
+    """What a call, an output or an item that the provider made says, for whoever takes messages alone."""
+    kind = str(item["type"])
+    if kind in OUTPUTS:
+        return content_text(_said(item, kind, "tool", kind, {}).content)
+    if kind in CALLS:
+        call = _call(item, kind, kind)
+        return f"{call.name} {item['input'] if kind == _CUSTOM else call.arguments}"
+    return f"{kind} {shaped.json_text({key: item[key] for key in item if key not in ('type', 'id', 'status')})}"
+
+
 def _printed(pieces: Any, place: str) -> tuple[Part, ...]:
     """What commands printed, each with its end if that was not a good one."""
     texts = []
@@ -232,6 +255,18 @@ def _new_items(message: Message, kinds: Mapping[str, str] = {}) -> list[dict[str
         {"type": _FUNCTION, "call_id": call.id, "name": call.name, "arguments": call.arguments}
         for call in message.tool_calls
     ]
+
+
+def _has_text(item: Mapping[str, Any]) -> bool:
+    return item.get("type", "message") in ("message", *OUTPUTS)
+
+
+def _with_text(item: dict[str, Any], message: Message) -> dict[str, Any]:
+    """An output or a message with the text of this message."""
+    if item.get("type") in OUTPUTS:
+        return _with_output(item, message)
+    said = {"type": "output_text", "annotations": []} if message.role == "assistant" else {"type": "input_text"}
+    return shaped.with_text(item, message.text, said)
 
 
 def _with_output(item: dict[str, Any], message: Message) -> dict[str, Any]:

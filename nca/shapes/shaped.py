@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -47,7 +47,8 @@ class ShapedMessages(ABC):
     key = "messages"
     messages: list[Message]
 
-    def __init__(self, given: Any) -> None:
+    def __init__(self, given: Any, *, may_be_empty: bool = False) -> None:
+        """Raises InvalidMessages for what is not understood, and for an empty list unless it may be empty."""
         self._given: Mapping[str, Any] = given if isinstance(given, Mapping) else {}
         # The rows tell the shape, and items may be under `messages` too.
         self.key = self.key if self.key in self._given else "messages"
@@ -68,11 +69,33 @@ class ShapedMessages(ABC):
     def write(self, messages: Sequence[Message], known: Sequence[Message]) -> Written:
         """The rows of these messages. One of `known` (the same object) comes back as it was handed in."""
 
+    def in_rows(self, texts: Mapping[int, str], rest: str) -> Rows:
+        """The rows that were handed in, each in its place, with other texts in these messages, by place from 0.
+
+        Calls stay. Where a message has several rows of text, the first has its text and the others have `rest`.
+        """
+        rows, places = [dict(row) for row in self._list], self._places()
+        for number, row in self._changed_rows(texts, rest):
+            rows[places[number] - 1] = row
+        return rows
+
+    @abstractmethod
+    def _changed_rows(self, texts: Mapping[int, str], rest: str) -> Iterator[tuple[int, dict[str, Any]]]:
+        """The rows of `in_rows` that become others, each with its number."""
+
+    def takes_text(self, number: int) -> bool:
+        """Whether a message, from 0, has a row that its text can stand in."""
+        return True
+
     @property
     def positions(self) -> list[int]:
         """By message: the place of its first row in the list that was handed in, from 1; 0 for a prompt beside it."""
-        rows = [0, *(place for place, row in enumerate(self._list, 1) if not is_note(row))]
-        return [rows[number] for number in self._row_numbers()]
+        places = self._places()
+        return [places[number] for number in self._row_numbers()]
+
+    def _places(self) -> list[int]:
+        """By number of a row: its place in the list that was handed in, which may hold notes too."""
+        return [0, *(place for place, row in enumerate(self._list, 1) if not is_note(row))]
 
     def _row_numbers(self) -> list[int]:
         """By message: the number of its first row, from 1, without notes."""
@@ -137,6 +160,11 @@ def without_notes(row: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in row.items() if not str(key).startswith("_")}
 
 
+def with_text(row: Mapping[str, Any], text: str, part: Mapping[str, Any]) -> dict[str, Any]:
+    """A row with another text. A list of parts stays one, of a `part` with the text, as whoever sent it expects."""
+    return {**row, "content": [{**part, "text": text}] if isinstance(row.get("content"), list) else text}
+
+
 def as_file(name: str, value: Any, place: str) -> AttachmentPart:
     """Something that belongs to a message and is neither its text nor a picture; counted by its text."""
     text = value if isinstance(value, str) else json_text(plain_json(value, place))
@@ -190,11 +218,16 @@ class OpenAIMessages(ShapedMessages):
     shape = "openai"
 
     def __init__(self, given: Any, *, may_be_empty: bool = False) -> None:
-        super().__init__(given)
+        super().__init__(given, may_be_empty=may_be_empty)
         self.messages = [] if may_be_empty and not self._list else messages_from_list(self._list)
 
     def write(self, messages: Sequence[Message], known: Sequence[Message]) -> Written:
         return Written([message_to_dict(message) for message in messages], list(range(len(messages))))
+
+    def _changed_rows(self, texts: Mapping[int, str], rest: str) -> Iterator[tuple[int, dict[str, Any]]]:
+        rows = [row for row in self._list if not is_note(row)]
+        for number, text in texts.items():
+            yield number + 1, with_text(rows[number], text, {"type": "text"})
 
 
 def as_chat_message(message: Message) -> Message:

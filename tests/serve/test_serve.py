@@ -176,6 +176,12 @@ def test_check_and_recall(url: str) -> None:
         ("/v1/responses/compact", {}, 400, "input: is missing"),
         ("/v1/responses/compact", {"input": "x", "previous_response_id": "r"}, 400, "previous_response_id"),
         ("/v1/recall", {"messages": [{"role": "user", "content": "x"}], "query": 3}, 200, "text"),
+        ("/v1/compress", {"messages": [{"role": "user", "content": "x"}], "tools": [{"function": "x"}]}, 200, "fits"),
+        ("/v1/recall", {"messages": [{"role": "user", "content": "x"}], "tools": [{"name": ["x"]}]}, 200, "text"),
+        ("/v1/context/check", {"input": [], "current_prompt": "x"}, 200, "within_budget"),
+        ("/v1/context/check", {"input": "", "system_prompt": "x"}, 200, "within_budget"),
+        ("/v1/context/check", {"messages": [], "system": "x", "current_prompt": "x"}, 200, "within_budget"),
+        ("/v1/context/check", {"input": []}, 400, "input: the list is empty"),
         ("/v1/nothing", {}, 404, "Not Found"),
     ],
 )
