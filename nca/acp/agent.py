@@ -35,10 +35,11 @@ if TYPE_CHECKING:
     from nca.sessions.store import Store
 
     Open = Callable[
-        [Store, Path, str | None, Sequence[McpServer], Listener, EditorPerson, Editor],
+        [Store, Path, str | None, Sequence[McpServer], Listener, EditorPerson, Editor, Callable[[], Awaitable[None]]],
         Awaitable[tuple[Conversation, Sequence[str]]],
     ]
     """Opens a conversation in a folder, new or of a stored session; and names that the choice of its model came across.
+    The last argument closes the same session where it is open here, once the settings and the model are known.
     Raises NcaError."""
 
 _PAGE = 50
@@ -138,7 +139,11 @@ class NcaAgent:
         self, cwd: str, session_id: str, mcp_servers: Servers | None = None, **_: Any
     ) -> schema.ForkSessionResponse:
         copy = self.store.fork(self._stored(session_id))
-        session, new_id = await self._open(cwd, copy.id, mcp_servers)
+        try:
+            session, new_id = await self._open(cwd, copy.id, mcp_servers)
+        except BaseException:
+            self.store.delete(copy.id)
+            raise
         return schema.ForkSessionResponse(session_id=new_id, **_state(session))
 
     @answered
@@ -239,8 +244,12 @@ class NcaAgent:
             before = self._sessions.get(stored or "")
             if before is not None and before.is_new and before.conversation.directory == directory:
                 return before, stored or ""  # closed, it would leave nothing to open
-            if stored is not None and (before := self._sessions.pop(self._stored(stored), None)) is not None:
-                await before.close()
+            stored = None if stored is None else self._stored(stored)
+
+            async def release() -> None:
+                if (before := self._sessions.pop(stored or "", None)) is not None:
+                    await before.close()
+
             outlet = Outlet(self._stdio.put)
             updates = Updates(outlet, directory)
             assert self._client is not None, "the SDK connects before it calls a method"
@@ -248,8 +257,9 @@ class NcaAgent:
                 self._client, outlet, updates.ids, self._offers.elicitation or schema.ElicitationCapabilities()
             )
             editor = self._editor(self._client, outlet, updates)
-            opened = self._open_conversation(self.store, directory, stored, servers, updates.on_event, person, editor)
-            conversation, models = await opened
+            conversation, models = await self._open_conversation(
+                self.store, directory, stored, servers, updates.on_event, person, editor, release
+            )
             outlet.session_id = conversation.session.info.id
             commands = EditorCommands(conversation, person, models)
             session = EditorSession(conversation, outlet, updates, commands, editor.files)

@@ -157,7 +157,7 @@ def _image(data: str, kind: str, folder: Path, prompt: Prompt) -> str:
 
 def _lines(uri: str) -> str:
     """The lines that an address points to, such as `#L10:20`, as the client wrote them."""
-    mark = one_line(urlsplit(uri).fragment, 40)
+    mark = one_line(uri.partition("#")[2], 40)
     return f" ({mark})" if mark else ""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -179,6 +179,7 @@ class _Opener:
         listener: Listener,
         person: EditorPerson,
         editor: Editor,
+        release: Callable[[], Awaitable[None]],
     ) -> tuple[Conversation, Sequence[str]]:
         import asyncio
 
@@ -191,6 +192,7 @@ class _Opener:
             loaded = loaded.with_value("mcp.servers", both, "the editor")
         choice = await asyncio.to_thread(choose_model, loaded)
         earlier = SessionToOpen(store.find(session) if session else None)
+        await release()
         conversation, choice = await open_chat_conversation(
             loaded, choice, store, listener, earlier, person, directory=directory, editor=editor
         )

@@ -69,8 +69,8 @@ def read_tokens(path: Path) -> dict[str, str]:
         words = line.split()
         if not words or words[0].startswith("#"):
             continue
-        if len(words) != 2 or len(words[1]) < 16 or "/" in words[0]:
-            raise UsageError(f"{path}, line {number}: valid: a name and a token of at least 16 characters.")
+        if len(words) != 2 or len(words[1]) < 16 or not words[1].isascii() or "/" in words[0]:
+            raise UsageError(f"{path}, line {number}: valid: a name and a token of at least 16 ASCII characters.")
         tokens[digest(words[1])] = words[0]
     if not tokens:
         raise UsageError(f"--tokens {path}: has no tokens; valid: a name and a token on each line.")
@@ -139,6 +139,7 @@ class _Service:
 
     def _name_of(self, request: Request) -> str:
         if not self._options.tokens:
+            _refuse_pages(request)
             return "local"
         kind, _, token = request.headers.get("authorization", "").partition(" ")
         given = digest(token.strip())
@@ -154,6 +155,16 @@ class _Service:
             if len(body) > most:
                 raise HTTPException(413, f"The body is larger than {most:,} bytes.", {"Connection": "close"})
         return bytes(body)
+
+
+def _refuse_pages(request: Request) -> None:
+    """A page of another site can send a request without asking, as text; only its browser says where it came from."""
+    headers = request.headers
+    origin, own = headers.get("origin"), f"{request.url.scheme}://{headers.get('host', '')}"
+    if origin not in (None, own) or headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
+        raise HTTPException(
+            403, "The request comes from a page of another site; valid: from a program on this machine."
+        )
 
 
 def _warm_up() -> None:

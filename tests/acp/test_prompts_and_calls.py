@@ -265,3 +265,12 @@ async def test_a_turn_that_fails_is_an_error_in_one_line(desk: Desk) -> None:
     assert "\n" not in str(failed.value)
     with pytest.raises(acp.RequestError, match="empty"):
         await desk.ask(session, "  ")
+
+
+@pytest.mark.parametrize("uri", ["zed://[selection", "http://[::1#L3", "untitled:Untitled-1", "file:///%00", ""])
+async def test_any_address_names_what_is_embedded(desk: Desk, uri: str) -> None:
+    session = await desk.session()
+    desk.provider.script = in_order("I see.")
+    attached = acp.resource_block(acp.embedded_text_resource(uri, "x = 5150"))
+    assert await desk.ask(session, "Look.", attached) == "end_turn"
+    assert "x = 5150" in str(desk.provider.requests[-1]["messages"])

@@ -170,6 +170,23 @@ async def test_a_folder_that_is_none_opens_nothing(desk: Desk) -> None:
             await desk.agent.new_session(cwd=cwd, mcp_servers=[])
 
 
+async def test_a_fork_or_a_load_that_fails_changes_nothing(desk: Desk) -> None:
+    session = await worked(desk)
+    before = [one.session_id for one in (await desk.agent.list_sessions()).sessions]
+    with pytest.raises(acp.RequestError, match="not the absolute path of a folder"):
+        await desk.agent.fork_session(cwd="relative", session_id=session, mcp_servers=[])
+    settings = desk.work / ".nca" / "config.toml"
+    settings.parent.mkdir(exist_ok=True)
+    settings.write_text("no = = settings")
+    for open_ in (desk.agent.load_session, desk.agent.resume_session, desk.agent.fork_session):
+        with pytest.raises(acp.RequestError, match="config"):
+            await open_(cwd=str(desk.work), session_id=session, mcp_servers=[])
+    settings.unlink()
+    assert [one.session_id for one in (await desk.agent.list_sessions()).sessions] == before
+    desk.provider.script = in_order("Still here.")
+    assert await desk.ask(session, "Are you there?") == "end_turn"
+
+
 async def test_modes_are_the_permission_modes(desk: Desk) -> None:
     write = Answer(tool_calls=[("write_file", {"path": "new.txt", "content": "x"})])
     made = await desk.agent.new_session(cwd=str(desk.work), mcp_servers=[])

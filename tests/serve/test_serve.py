@@ -17,8 +17,11 @@ from typing import Any
 
 import httpx2 as httpx
 import pytest
+from starlette.testclient import TestClient
 
 import nca
+from nca.errors import UsageError
+from nca.serve.service import Options, application, read_tokens
 from tests.library.test_context_view import WINDOW, talk
 from tests.postgres import Cluster
 from tests.terminal.tty import ROOT
@@ -198,6 +201,48 @@ def test_limits_of_size_and_of_names(url: str) -> None:
         assert post(small, "/v1/compress", {"messages": "x" * 2_000_000}).status_code == 413
         assert post(small, "/v1/compress", {"messages": talk(1)}).status_code == 200
     assert httpx.get(f"{url}/healthz", headers={"Host": "evil.example"}).status_code == 400
+
+
+OWN = "http://localhost"
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Origin": "https://evil.example"}, 403),
+        ({"Origin": "null"}, 403),
+        ({"Origin": f"{OWN}:1"}, 403),
+        ({"Origin": OWN}, 200),
+        ({"Sec-Fetch-Site": "cross-site"}, 403),
+        ({"Sec-Fetch-Site": "same-site"}, 403),
+        ({"Sec-Fetch-Site": "same-origin", "Origin": OWN}, 200),
+        ({"Sec-Fetch-Site": "none"}, 200),
+        ({}, 200),
+    ],
+)
+def test_without_tokens_a_page_of_another_site_changes_nothing(
+    headers: dict[str, str], status: int, tmp_path: Path
+) -> None:
+    """A browser sends text to another site unasked."""
+    options = Options(store=tmp_path / "views.db", keeps_messages=True)
+    with TestClient(application(options), base_url=OWN) as client:
+        own, other = (
+            {"key": "42", "messages": [{"role": "user", "content": f"The plan is {it}."}]} for it in ("amber", "birch")
+        )
+        assert client.post("/v1/compress", json=own).status_code == 200
+        sent = {"Content-Type": "text/plain", **headers}
+        assert client.post("/v1/compress", content=json.dumps(other), headers=sent).status_code == status
+        assert client.get("/v1/recall?key=42&expand=1", headers=headers).status_code == status
+        found = client.get("/v1/recall?key=42&expand=1").json()["text"]
+        assert ("amber" in found, "birch" in found) == (status == 403, status == 200)
+
+
+def test_a_token_that_no_header_can_hold_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "tokens"
+    path.write_text("ada Schlüssel-äöü-1234567\n", encoding="utf-8")
+    with pytest.raises(UsageError, match="line 1: valid: a name and a token") as refused:
+        read_tokens(path)
+    assert "äöü" not in str(refused.value)
 
 
 def test_a_request_that_takes_too_long_is_ended() -> None:

@@ -103,7 +103,7 @@ class _Reading(Reading):
         if isinstance(row.get("$rewindTo"), str):
             self._rewind(row["$rewindTo"])
         elif isinstance(row.get("id"), str):
-            if self._last[row["id"]] == self.place:
+            if self._last.get(row["id"], self.place) == self.place:  # it may have come since
                 yield from self._message(row)
         elif isinstance(changed, dict):
             yield from self._header(row_of(changed))

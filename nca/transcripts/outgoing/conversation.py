@@ -39,6 +39,8 @@ from nca.wire import content_text, content_to_wire
 _RULES = (*BLOCK_REPAIRS, with_results_in_order, with_one_assistant)
 _LOOK_UP = " (N) is the number of a message: `nca sessions show {session}` shows all."
 _WHOLE = "`nca sessions show {session}` shows the whole conversation."
+_LATEST = 32_503_680_000.0
+"""The year 3000, in seconds."""
 _LEFT_OUT = "The earlier conversation was left out."
 
 
@@ -156,16 +158,21 @@ def _dated(copy: SessionCopy, entries: Sequence[Entry], messages: Sequence[Messa
     origins = Origins([entry.message for entry in entries])
     reports: dict[int, UsageRow] = {row.seq + 1: row for row in copy.usage if row.seq}
     sent: list[Sent] = []
-    at = copy.info.created_at
+    at = _possible(copy.info.created_at)
     for message in messages:
         place = origins.find(message)
         entry = None if place is None else entries[place]
-        at = max(entry.at if entry else 0.0, at + 0.001)
+        at = _possible(max(entry.at if entry else 0.0, at + 0.001))
         report = reports.get(entry.seq) if entry else None
         is_answer = message.role == "assistant"
         model = (report.model if report else copy.info.model) if is_answer else ""
         sent.append(Sent(message, at, model, report.usage if report and is_answer else None))
     return tuple(sent)
+
+
+def _possible(at: float) -> float:
+    """A time that every agent can read, whatever an imported file says."""
+    return max(0.0, min(at, _LATEST))
 
 
 def _summary(copy: SessionCopy, entries: Sequence[Entry], last: int) -> str:

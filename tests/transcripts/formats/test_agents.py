@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -223,6 +223,26 @@ def test_the_context_that_gemini_adds_is_not_the_persons(content: Any, sources: 
     [message] = [entry.message for entry in read_conversation(Source.of_file(path)).copy.entries]
     parts = message.content if isinstance(message.content, tuple) else [TextPart(message.text, source=message.source)]
     assert {part.text.strip(): part.source for part in parts if isinstance(part, TextPart)} == sources
+
+
+def test_a_line_that_gemini_adds_while_it_is_read_is_read(tmp_path: Path) -> None:
+    """Gemini's files are read twice: a message is what its last line says."""
+    path = tmp_path / "session-1.jsonl"
+    lines = [
+        {"sessionId": "s", "projectHash": "h", "startTime": "2031-01-01T00:00:00Z"},
+        {"id": "a", "type": "user", "content": "Hi."},
+    ]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+    class Growing(Source):
+        def rows(self) -> Iterator[Any]:
+            yield from super().rows()
+            if not path.read_text().endswith('Ho."}\n'):
+                with path.open("a") as file:
+                    file.write(json.dumps({"id": "b", "type": "gemini", "content": "Ho."}) + "\n")
+
+    found = read_conversation(Growing.of_file(path))
+    assert [entry.message.text for entry in found.copy.entries] == ["Hi.", "Ho."]
 
 
 def test_an_older_session_of_gemini_is_one_object(tmp_path: Path) -> None:

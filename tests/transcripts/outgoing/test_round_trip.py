@@ -58,6 +58,16 @@ def log_of(found: ConversationFile) -> list[Message]:
     return [entry.message for entry in found.copy.entries]
 
 
+@pytest.mark.parametrize("at", [1e20, -1e20, 1e300])
+@pytest.mark.parametrize("name", AGENTS)
+def test_a_time_that_cannot_be_is_one_that_the_agent_can_read(name: str, at: float, tmp_path: Path) -> None:
+    copy = session()
+    info = msgspec.structs.replace(copy.info, created_at=at)
+    entries = tuple(msgspec.structs.replace(entry, at=at) for entry in copy.entries)
+    impossible = msgspec.structs.replace(copy, info=info, entries=entries)
+    assert facts(log_of(read(written(name, impossible, tmp_path)))) == facts(TALK)
+
+
 @pytest.mark.parametrize("name", AGENTS)
 def test_the_file_is_where_the_agent_looks_and_is_read_back(name: str, tmp_path: Path) -> None:
     done = written(name, session(), tmp_path)
