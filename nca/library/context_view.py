@@ -29,7 +29,7 @@ from nca.library.compaction import items_of
 from nca.library.engine import AsyncSummarizer, Engine, Summarizer
 from nca.library.inputs import history_of, in_library, read_conversation, read_text, settings_of
 from nca.library.view_state import ViewState, read_state, saved_in
-from nca.messages import Message
+from nca.messages import Entry, Message
 from nca.sessions import Session, Store
 from nca.shapes.shaped import ShapedMessages
 from nca.tools.recall import Recall
@@ -311,14 +311,20 @@ class _Log:
 
     def take(self, history: History) -> None:
         with self.reading:
+            kept = self._stored_count
+            if kept and _words(self.history.entries[kept - 1].message) != _words(history.entries[kept - 1].message):
+                self.store.close()  # it has an answer that has grown as it was
+                del self.store
+                self._session, self._stored_count = None, 0
             self.history = history
 
     def refuse_other(self, history: History, advice: str) -> None:
-        """Raises ViewInUse if the history does not continue the last."""
+        """Raises ViewInUse if the history does not continue the last. Only its last message may have grown."""
         for seq, (old, new) in enumerate(zip_longest(self.history.entries, history.entries), 1):
             if old is None:
                 return
-            if new is None or _words(old.message) != _words(new.message):
+            is_last = seq == len(self.history.entries)
+            if new is None or not (_words(old.message) == _words(new.message) or (is_last and _has_grown(old, new))):
                 what = "is missing" if new is None else "has changed"
                 raise ViewInUse(f"Message {seq} {what} since the last request of this view.", advice=advice)
 
@@ -336,10 +342,17 @@ class _Log:
         return self._session
 
 
-def _words(message: Message) -> tuple[object, ...]:
+def _words(message: Message) -> tuple[str, str, list[tuple[str, object]]]:
     """The words that tell conversations apart. A program may write the same words in another form the next time."""
-    calls = [(call.name, arguments_of(call) or call.arguments) for call in message.tool_calls]
+    calls: list[tuple[str, object]] = [(call.name, arguments_of(call) or call.arguments) for call in message.tool_calls]
     return message.role, message.text.strip(), calls
+
+
+def _has_grown(old: Entry, new: Entry) -> bool:
+    """Whether an answer goes on: the items of the Responses API that follow each other are one message."""
+    (before, text, calls), (after, longer, more) = _words(old.message), _words(new.message)
+    is_longer = not text or longer == text or longer.startswith(f"{text}\n")
+    return before == after == "assistant" and is_longer and more[: len(calls)] == calls
 
 
 def _too_large(measured: Measurement) -> ContextDoesNotFit:

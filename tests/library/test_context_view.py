@@ -103,6 +103,36 @@ def test_calls_tell_conversations_apart_and_their_form_does_not() -> None:
         view.fit(said('{"to":"bob","text":"Hi"}', None))
 
 
+@settings(max_examples=20, deadline=None)
+@given(st.lists(st.sampled_from(["Part", "call", "think", "user"]), min_size=1, max_size=9), st.data())
+def test_a_list_of_items_may_end_anywhere_between_two_requests(kinds: list[str], data: st.DataObject) -> None:
+    """The items of one answer are one message, which grows with the list; what was added can be recalled."""
+    items: list[dict[str, Any]] = [{"role": "user", "content": "Write a story."}]
+    for number, kind in enumerate(kinds):
+        call = {"call_id": f"c{number}", "type": "function_call"}
+        added: dict[str, list[dict[str, Any]]] = {
+            "Part": [
+                {"role": "assistant", "content": [{"type": "output_text", "text": f"Part {number}: word{number}."}]}
+            ],
+            "call": [
+                call | {"name": "f", "arguments": "{}"},
+                call | {"type": "function_call_output", "output": "Done."},
+            ],
+            "think": [{"type": "reasoning", "id": f"rs{number}", "summary": []}],
+            "user": [{"role": "user", "content": f"Go on, word{number}."}],
+        }
+        items += added[kind]
+    view = nca.ContextView(context_window=WINDOW)
+    ends = sorted(data.draw(st.sets(st.integers(1, len(items)), min_size=1)) | {len(items)})
+    for end in ends:
+        fitted = view.fit(items[:end])
+        view.recall(query="word0", scope="all")
+    assert nca.ContextView(context_window=WINDOW).fit(items).messages == fitted.messages
+    assert view.recall(expand=f"1-{len(fitted.positions)}").count("word") == str(items).count("word")
+    with pytest.raises(nca.ViewInUse, match=r"has changed"):
+        view.fit([{"role": "user", "content": "Write a story, please."}, *items[1:]])
+
+
 def test_a_new_view_goes_on_after_older_messages_were_changed() -> None:
     view, log = nca.ContextView(context_window=WINDOW), talk(20)
     assert view.fit(log).compacted
