@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nca.errors import SessionNotFound, UsageError
+from nca.errors import NcaError, SessionNotFound, UsageError
 from nca.humanize import local_time
 from nca.messages import Message
 from nca.terminal.commands.command import find_command
@@ -77,6 +77,11 @@ async def test_export_writes_what_is_asked_for_without_keys_and_replaces_nothing
         for wrong, about in wrongs.items():
             with pytest.raises(UsageError, match=about):
                 await stage.command(f"/export {wrong}")
+        (tmp_path / "loop").symlink_to("loop")
+        for nowhere in ("~nosuch/x.md", "loop/x.md", "a\0b.md"):
+            assert export.needs_person(stage.app, nowhere) == ""
+            with pytest.raises(NcaError, match=r"cannot be written|not a valid file name"):
+                await stage.command(f"/export {nowhere}")
         assert suggested(stage, "/export talk --h") == ["--html"]
         assert suggested(stage, "/export --force -") == ["--html", "--md", "--json", "--jsonl", "--force", "--as"]
         assert suggested(stage, "/export --as c") == ["claude", "codex"]

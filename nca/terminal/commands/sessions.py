@@ -27,6 +27,7 @@ from nca.terminal.render.sessions import (
     title,
     written_lines,
 )
+from nca.tools.permissions import names_of
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -252,8 +253,8 @@ class ExportCommand(Command):
     def needs_person(self, app: App, argument: str) -> str:
         asked = _parsed(argument)
         directory = app.conversation.directory.resolve()
-        path = (directory / Path(asked.name).expanduser()).resolve()
-        is_inside = path.is_relative_to(directory) and bool(asked.name or asked.agent is None)
+        *_, path = names_of(asked.name, directory)
+        is_inside = Path(path).is_relative_to(directory) and bool(asked.name or asked.agent is None)
         return "" if is_inside else "writes a file outside of the project"
 
     async def run(self, app: App, argument: str) -> None:
@@ -284,7 +285,7 @@ def _exported(conversation: Conversation, asked: _Asked) -> list[str]:
     from nca.transcripts.session_file import redacted
 
     session = conversation.session.info.id
-    path = conversation.directory / Path(asked.name).expanduser()
+    path = conversation.directory / os.path.expanduser(asked.name)  # noqa: PTH111  Path raises for an unknown user
     copy = redacted(conversation.store.copy_of(session))
     if asked.agent is not None:
         written = write_for(asked.agent, copy, os.environ, Path.home(), str(path) if asked.name else "")
