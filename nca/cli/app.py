@@ -11,7 +11,6 @@ import sys
 
 from nca import __version__
 from nca.cli import COMPLETE_VARIABLE, HELP_FLAGS, VERSION_FLAGS
-from nca.cli.printing import echo
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # typing itself takes longer to import than all of `nca --version`
@@ -98,6 +97,7 @@ def run(arguments: list[str]) -> int:
 
 def _run_and_report(arguments: list[str]) -> int:
     """Run the command and return its exit code; print an error as one line."""
+    from nca.cli.printing import echo
     from nca.errors import NcaError
 
     output = sys.stdout
@@ -146,6 +146,7 @@ def _has_directory() -> bool:
 def _complain(text: str) -> None:
     """Report an error as one line, which a terminal shows broken between words."""
     from nca.cli.early_questions import wrapped
+    from nca.cli.printing import echo
     from nca.terminal.render.sanitize import one_line
 
     line = f"nca: {one_line(text)}"
@@ -174,6 +175,7 @@ def _fill_streams() -> None:
 
 def _write_failed(error: OSError) -> int:
     """The exit code for a failed write to standard output. Raises any other error again."""
+    from nca.cli.printing import echo
     from nca.terminal.render.stream_writer import is_broken_pipe, write_error_exit_code, write_error_line
 
     if error.errno not in _WRITE_ERRORS:
@@ -240,6 +242,7 @@ def _with_typer(arguments: list[str]) -> int:
     import typer
 
     from nca.cli.commands import build
+    from nca.cli.printing import echo
     from nca.errors import UsageError
     from nca.terminal.render.sanitize import one_line
 
