@@ -246,6 +246,9 @@ async def test_slash_commands_are_offered_and_say_what_they_say_in_the_chat(desk
     before = desk.editor.text(session)
     await desk.ask(session, "/rename the parser")
     assert desk.editor.text(session).removeprefix(before) == "This session is now “the parser”."
+    other = await desk.session()
+    await desk.ask(other, "/rename the parser")
+    assert f"Session {session} also has this name" in desk.editor.text(other)
     for wrong, says in (
         ("/nope", "no command /nope"),
         ("/exit", "works in the terminal"),
