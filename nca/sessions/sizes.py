@@ -7,7 +7,9 @@ database. A folder goes with its session unless another session, such as a fork,
 from __future__ import annotations
 
 import os
+import re
 import shutil
+from collections.abc import Container
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -27,6 +29,8 @@ _ASIDE = ("*.corrupt-*", "*.before-schema-*")
 """Copies of a database that nca made before it went on in another one."""
 
 _LARGEST = 5
+_OUTPUTS = "outputs/"
+_NAMED_OUTPUTS = re.compile(r"outputs/([\w-]+)/")
 
 
 class StoreSizes(NamedTuple):
@@ -85,8 +89,20 @@ def sizes(database: SessionDatabase, path: Path | None) -> StoreSizes:
     )
 
 
-def sweep_outputs(database: SessionDatabase, store: Path | None) -> None:
-    """Delete the folders that belong to no session and that no message refers to."""
+def outputs_with(database: SessionDatabase, session_id: str) -> set[str]:
+    """The folders of outputs that may go with a session: its own, and those that its messages name, as a fork's do."""
+    bodies = database.rows(
+        "SELECT body FROM messages WHERE session = (SELECT number FROM sessions WHERE id = ?) AND instr(body, ?) > 0",
+        (session_id, _OUTPUTS),
+    )
+    return {session_id, *(name for (body,) in bodies for name in _NAMED_OUTPUTS.findall(body))}
+
+
+def sweep_outputs(database: SessionDatabase, store: Path | None, names: Container[str] | None = None) -> None:
+    """Delete the folders that belong to no session and that no message refers to.
+
+    names: only these, as another store in the folder has its outputs there too
+    """
     if store is None:
         return
     try:
@@ -94,12 +110,12 @@ def sweep_outputs(database: SessionDatabase, store: Path | None) -> None:
     except OSError:  # no session has saved an output yet
         return
     for path in folders:
-        if not database.row(
+        if (names is None or path.name in names) and not database.row(
             "SELECT 1 WHERE EXISTS (SELECT 1 FROM sessions WHERE id = ?1)"
             " OR EXISTS (SELECT 1 FROM messages WHERE instr(body, ?2) > 0)",
             (path.name, f"{path.parent.name}/{path.name}/"),
         ):
-            with suppress(OSError):  # what cannot be deleted now is tried again later
+            with suppress(OSError):  # what cannot be deleted now is tried again by `vacuum`
                 shutil.rmtree(path)
 
 

@@ -24,7 +24,7 @@ from nca.sessions.past_sessions import MOST
 from nca.sessions.paths import archives_of, outputs_of
 from nca.sessions.results import SNIPPET_CHARS, Hit, SessionHit
 from nca.sessions.session import INFO, IS_EMPTY, Kind, Session, SessionInfo, SessionPreview, as_info, as_name
-from nca.sessions.sizes import StoreSizes, sizes, sweep_outputs, vacuum
+from nca.sessions.sizes import StoreSizes, outputs_with, sizes, sweep_outputs, vacuum
 from nca.sessions.sql import Lease, SessionDatabase, Whose
 from nca.sessions.transfer import SessionCopy
 from nca.sessions.usage import UNREPORTED, Learned
@@ -185,14 +185,16 @@ class Store:
     def delete_kept(self, session_id: str, keep: Callable[[SessionCopy], SessionCopy]) -> SessionInfo:
         """Delete a session once `keep` has stored its copy and returned the copy that it reads back.
 
-        Its outputs stay until `sweep_outputs`; the record of files stays. Raises SessionNotFound, SessionLocked,
-        StoreDamaged if the copy is not the whole session, and what `keep` raises; then nothing is deleted.
+        The record of files stays. Raises SessionNotFound, SessionLocked, StoreDamaged if the copy is not the whole
+        session, and what `keep` raises; then nothing is deleted.
         """
         with self.open_session(session_id) as session:
             copy = self.exact_copy_of(session_id)
             if keep(copy) != copy:
                 raise transfer.not_whole(session_id)
+            outputs = outputs_with(self._database, session_id)
             session.write("DELETE FROM sessions WHERE number = ?", session.number)
+        sweep_outputs(self._database, self.path, outputs)
         return copy.info
 
     def sizes(self) -> StoreSizes:
@@ -205,10 +207,6 @@ class Store:
         vacuum(self._database, self.path, self._lock)
         if self.has_file_records:
             self.file_records.vacuum()
-
-    def sweep_outputs(self) -> None:
-        """Delete the saved outputs that no session refers to."""
-        sweep_outputs(self._database, self.path)
 
     def archive_of(self, session_id: str) -> Path | None:
         """The path of a session's archive, if it has one; None for a store in memory."""
@@ -382,10 +380,11 @@ class Store:
     def _delete(self, session_id: str, condition: str = "TRUE") -> None:
         self._acquire(session_id)
         try:
+            outputs = outputs_with(self._database, session_id)
             with self._database.transaction(self._open[session_id]) as connection:
                 deletes = f"DELETE FROM sessions WHERE id = ? AND {condition} RETURNING id"  # noqa: S608
                 is_gone = connection.execute(deletes, (session_id,)).get is not None
-            self.sweep_outputs()
+            sweep_outputs(self._database, self.path, outputs)
             if is_gone and self.has_file_records:
                 with suppress(StoreError):  # a damaged record of files keeps no session
                     self.file_records.forget(session_id)

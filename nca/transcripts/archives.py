@@ -157,9 +157,7 @@ def archive(store: Store, id_or_prefix: str) -> tuple[Path, SessionInfo]:
 
     Raises SessionNotFound, SessionLocked, StoreDamaged (a damaged session stays), StoreError (it cannot be written).
     """
-    moved = _move(store, store.find(id_or_prefix).id)
-    store.sweep_outputs()
-    return moved
+    return _move(store, store.find(id_or_prefix).id)
 
 
 def archive_expired(store: Store, retention_days: int, max_sessions: int, most: int | None = None) -> Moved:
@@ -178,8 +176,6 @@ def archive_expired(store: Store, retention_days: int, max_sessions: int, most: 
         except NcaError as error:
             problem = error
             break
-    if moved:
-        store.sweep_outputs()
     return Moved(moved, len(due) - len(moved) - stays, problem)
 
 

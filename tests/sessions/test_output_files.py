@@ -29,6 +29,19 @@ def test_it_goes_with_its_session(store: Store, session: Session) -> None:
     assert stays.exists()
 
 
+def test_outputs_of_another_store_in_the_folder_stay(store: Store, session: Session, path: Path) -> None:
+    theirs = spill(store, session)
+    with Store.open(path.with_name("other.db")) as other:
+        other.create(directory="/", model="m").close()
+        other.delete_empty()
+        with other.create(directory="/", model="m") as filled:
+            own, name = spill(other, filled), filled.info.id
+        other.delete(name)
+        assert other.list(None) == []
+    assert not own.exists()
+    assert (theirs / "3.txt").exists()
+
+
 def test_it_stays_while_a_fork_names_it(store: Store, session: Session) -> None:
     folder, session_id = spill(store, session), session.info.id
     fork = store.fork(session_id)
