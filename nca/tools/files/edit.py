@@ -1,7 +1,8 @@
 """The tools that change files: write_file and edit_file.
 
 Nothing is written over unseen: a file that has changed since it was read is read again first. One that was not read is
-changed only by edits with an old text that occurs exactly once. A crash leaves the old file or the new.
+changed only by edits with an old text that occurs exactly once, and all of a file is replaced only once all of its
+lines were shown. A crash leaves the old file or the new.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import msgspec
 
 from nca.file_history import Recorder
 from nca.file_history.changes import counts, has_unseen, unified
-from nca.humanize import WRITTEN_OUT, counted
+from nca.humanize import WRITTEN_OUT, counted, some_of
 from nca.messages import clean_text
 from nca.redact import PLACEHOLDER
 from nca.tools.files.merge import merged
@@ -28,6 +29,8 @@ from nca.tools.files.replace import replaced
 from nca.tools.files.text_file import TextFile, can_save, is_binary, is_unsaved, says_the_same, write_file
 from nca.tools.files.workspace import NoSuchFile, Workspace, shown, why_asked, why_change_asked
 from nca.tools.tool import Approval, Permission, ToolError, ToolOutcome, TypedTool
+
+_MOST_GAPS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,10 @@ class Change:
         if self.before is None or self.facts is None or not is_unsaved(self.facts):
             return None
         return self.before.encode(self.before.text)
+
+    @property
+    def lines(self) -> int:
+        return len(self.after.removesuffix("\n").split("\n")) if self.after else 0
 
     def diff(self) -> str:
         return unified(self.before.text if self.before else None, self.after, self.name)
@@ -111,11 +118,16 @@ class _ChangingTool(TypedTool):
                 raise ToolError(f"{change.name} exists by now; read it first", asks_to_read=True) from None
             except OSError as error:
                 raise ToolError(f"{change.name} cannot be written ({error.strerror})") from error
-            # The written text counts as read, if the rest of the file did.
-            if change.before is None or self.files_read.is_known(change.path):
-                self.files_read.note(change.path, data)
+            self._note_written(change, data)
         summary = "new file, " + counts(diff) if change.before is None else counts(diff)
         return ToolOutcome(change.said, summary=summary, diff=diff)
+
+    def _note_written(self, change: Change, data: bytes) -> None:
+        """The written text counts as read if the rest of the file did. Of a part, the lines have other numbers now."""
+        if change.before is None or (self.files_read.is_known(change.path) and not self.files_read.unseen(change.path)):
+            self.files_read.note(change.path, data)
+        elif self.files_read.is_known(change.path):
+            self.files_read.note_page(change.path, data, change.lines)
 
     def _write(self, change: Change, data: bytes) -> bytes:
         """Write the file on the disk. Returns its new content. Raises OSError, ToolError."""
@@ -186,6 +198,13 @@ class _ChangingTool(TypedTool):
         unread = f"{shown(name)} was not read since the session was opened; read it first"
         return "" if self.files_read.is_known(path) else unread
 
+    def _why_unseen(self, path: Path, name: str) -> str:
+        """Which lines of a file that was read were not shown; "" if all were."""
+        gaps = self.files_read.unseen(path)
+        lines = some_of([str(first) if first == last else f"{first}-{last}" for first, last in gaps], _MOST_GAPS)
+        what = "line" if len(gaps) == 1 and gaps[0][0] == gaps[0][1] else "lines"
+        return f"{shown(name)} was read only in part: read {what} {lines} too, or use edit_file" if gaps else ""
+
 
 def _given(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments that are not at their default. A call names all of them; the question about it names only these."""
@@ -206,13 +225,13 @@ class WriteFile(_ChangingTool):
     def _plan(self, path: str, content: str) -> Change:
         content = _checked(content, "content")
         file, before, facts = self._current(path)
-        if before is not None and (why := self._why_unread(file, path)):
+        if before is not None and (why := self._why_unread(file, path) or self._why_unseen(file, path)):
             raise ToolError(why, asks_to_read=True)
         after = before.with_own_line_ends(content) if before else content
         name = self.workspace.relative(file)
-        lines = len(after.removesuffix("\n").split("\n")) if after else 0
-        said = f"[{'written' if before else 'created'} {name}: {counted(lines, 'line')}]"
-        return Change(name, file, before, facts, after, said)
+        change = Change(name, file, before, facts, after, "")
+        said = f"[{'written' if before else 'created'} {name}: {counted(change.lines, 'line')}]"
+        return replace(change, said=said)
 
 
 _NEW_TEXT = "The changed function, whole, or the changed lines; without the rest of the file."

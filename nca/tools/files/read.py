@@ -84,10 +84,11 @@ class ReadFile(TypedTool):
             if kind := image_kind(head):
                 return self._image(file, kind, shown(name))
             source: BinaryIO = file
+            raw: bytes | None = None
             if size <= MAX_CHANGED_BYTES:
                 # The shown and the recorded bytes must be the same, even if somebody writes meanwhile.
-                source = io.BytesIO(file.read(MAX_CHANGED_BYTES + 1))
-                self.files_read.note(path, source.getvalue())
+                raw = file.read(MAX_CHANGED_BYTES + 1)
+                source = io.BytesIO(raw)
             if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
                 source = io.BytesIO(source.read(MAX_UTF16_BYTES).decode("utf-16", "replace").encode())
             elif is_binary(head):
@@ -104,6 +105,9 @@ class ReadFile(TypedTool):
             raise ToolError(f"line {offset:,} of {shown(name)} is too far into the file to be read")
         if page.last < offset and offset > 1:
             raise ToolError(f"{shown(name)} has {counted(page.reached, 'line')}; line {offset:,} is past its end")
+        if raw is not None:
+            # A line that is longer than can be shown counts: no other read shows more of it.
+            self.files_read.note_page(path, raw, page.reached, page.first, page.last)
         return _answer(self.workspace.relative(path), page, asked_last=offset + limit - 1, is_new=is_new)
 
     def _image(self, file: BinaryIO, kind: str, name: str) -> ToolOutcome:

@@ -9,6 +9,7 @@ import hashlib
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from nca.config.schema import PermissionSettings
 from nca.config.tables import PermissionRule
@@ -76,42 +77,73 @@ MAX_CHANGED_BYTES = 8 << 20
 """The largest file that the tools change. It is held in memory several times over, and shown as a diff."""
 
 
+class _Seen(NamedTuple):
+    """What was shown of a content: `ranges` of its `lines`, first and last; of 0 lines all was."""
+
+    digest: bytes
+    lines: int = 0
+    ranges: frozenset[tuple[int, int]] = frozenset()
+
+    def and_then(self, later: _Seen) -> _Seen:
+        if later.digest != self.digest:
+            return later
+        return _Seen(self.digest, min(self.lines, later.lines), self.ranges | later.ranges)
+
+    def gaps(self) -> list[tuple[int, int]]:
+        found, line = [], 1
+        for first, last in sorted(self.ranges | {(self.lines + 1, self.lines)}):
+            if line < first:
+                found.append((line, first - 1))
+            line = max(line, last + 1)
+        return found
+
+
 class FilesRead:
-    """Shared by the tools of one conversation. Maps real paths to hashes of the contents.
+    """Shared by the tools of one conversation. Maps real paths to what was seen of the contents, by their hashes.
 
     attached  the real paths of all files that the person attached
     """
 
     def __init__(self) -> None:
         self.attached: set[Path] = set()
-        self._digests: dict[Path, bytes] = {}
+        self._seen: dict[Path, _Seen] = {}
         self._forgotten: set[Path] = set()
-        self._earlier: list[dict[Path, bytes]] = []
+        self._earlier: list[dict[Path, _Seen]] = []
 
     def note(self, path: Path, raw: bytes) -> None:
         """Remember the whole content that was read from or written to a file."""
         self._forgotten.discard(path)
-        self._digests[path] = hashlib.sha256(raw).digest()
+        self._seen[path] = _Seen(hashlib.sha256(raw).digest())
+
+    def note_page(self, path: Path, raw: bytes, lines: int, first: int = 1, last: int = 0) -> None:
+        """Remember that of the content, which has so many lines, these were shown."""
+        self._forgotten.discard(path)
+        page = _Seen(hashlib.sha256(raw).digest(), lines, frozenset([(first, last)] if first <= last else []))
+        self._seen[path] = self._seen[path].and_then(page) if path in self._seen else page
 
     def forget(self) -> None:
         """The model no longer sees earlier reads, and the files may be others now."""
-        self._forgotten.update(self._digests)
-        self._earlier.append(self._digests)
-        self._digests = {}
+        self._forgotten.update(self._seen)
+        self._earlier.append(self._seen)
+        self._seen = {}
 
     def recall(self) -> None:
         """The model sees again what it saw before `forget`. A file that is another one now counts as changed."""
-        if self._earlier:
-            self._digests = self._earlier.pop() | self._digests
-            self._forgotten -= self._digests.keys()
+        for path, seen in (self._earlier.pop() if self._earlier else {}).items():
+            self._seen[path] = seen.and_then(self._seen.get(path, seen))
+            self._forgotten.discard(path)
 
     def is_forgotten(self, path: Path) -> bool:
         """Whether the file was read, and `forget` was called since."""
         return path in self._forgotten
 
     def is_known(self, path: Path) -> bool:
-        return path in self._digests
+        return path in self._seen
 
     def is_current(self, path: Path, raw: bytes) -> bool:
         """Whether the file, which now holds `raw`, is unchanged since it was last read."""
-        return self._digests.get(path) == hashlib.sha256(raw).digest()
+        return path in self._seen and self._seen[path].digest == hashlib.sha256(raw).digest()
+
+    def unseen(self, path: Path) -> list[tuple[int, int]]:
+        """The lines of a file that is known, first and last, which no read has shown."""
+        return self._seen[path].gaps()

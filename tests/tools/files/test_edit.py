@@ -7,10 +7,13 @@ import json
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from nca.file_history import Recorder
 from nca.messages import ToolCall
@@ -231,6 +234,60 @@ async def test_a_file_that_was_not_read_is_changed_where_the_old_text_is_there_e
     with pytest.raises(ToolError, match=f"^{why}$"):
         await tools.writer.call("f", "all else is gone")
     assert path.read_text() == "1\ntwo  \ntwo\n3\n"
+
+
+async def test_all_of_a_file_is_replaced_once_all_of_its_lines_were_shown(tools: Tools) -> None:
+    path = tools.root / "f"
+    path.write_text("".join(f"line {number}\n" for number in range(1, 101)))
+
+    async def refused(lines: str) -> None:
+        why = f"^f was read only in part: read {lines} too, or use edit_file$"
+        with pytest.raises(ToolError, match=why) as raised:
+            await tools.writer.call("f", "new\n")
+        assert raised.value.asks_to_read
+
+    await tools.reader.call("f", 1, 1)
+    await refused("lines 2-100")
+    await tools.reader.call("f", 41, 10)
+    await tools.reader.call("f", 90)
+    await refused("lines 2-40, 51-89")
+    await tools.reader.call("f", 51, 39)
+    await tools.reader.call("f", 3, 50)
+    await refused("line 2")
+    tools.files_read.forget()
+    await tools.reader.call("f", 2, 1)
+    tools.files_read.recall()
+    await tools.writer.call("f", "new\n")
+    await tools.edit("f", "new", "one\ntwo")
+    await tools.writer.call("f", "three\nfour\n")
+    path.write_text("three\nfive\n")
+    await tools.reader.call("f", 2)
+    await tools.edit("f", "five", "six\nseven")
+    await refused("lines 1-3")
+
+
+async def test_a_line_that_is_never_shown_whole_and_an_empty_file_can_be_replaced(tools: Tools) -> None:
+    for content in ("", "x" * 2_000_000, "x" * 2_000_000 + "\n\n"):
+        (tools.root / "f").write_text(content)
+        for line in range(1, 2 + content.count("\n")):
+            with suppress(ToolError):  # there is no line behind the last newline
+                await tools.reader.call("f", line)
+        await tools.writer.call("f", "new\n")
+
+
+@given(st.integers(1, 12), st.lists(st.tuples(st.integers(1, 12), st.integers(1, 12)), max_size=6))
+def test_the_lines_that_were_not_shown(lines: int, pages: list[tuple[int, int]]) -> None:
+    files_read, path, shown = FilesRead(), Path("/f"), set[int]()
+    files_read.note_page(path, b"old", lines, 1, lines)
+    for first, last in [(lines + 1, lines), *pages]:
+        page = (first, min(last, lines))
+        files_read.note_page(path, b"new", lines, *page)
+        shown |= set(range(page[0], page[1] + 1))
+    gaps = files_read.unseen(path)
+    assert {line for first, last in gaps for line in range(first, last + 1)} == set(range(1, lines + 1)) - shown
+    assert all(one[1] + 1 < other[0] for one, other in pairwise(gaps))
+    files_read.note(path, b"new")
+    assert files_read.unseen(path) == []
 
 
 async def test_what_was_read_before_the_conversation_went_back_is_as_if_it_was_not(tools: Tools) -> None:
