@@ -241,14 +241,11 @@ class NcaAgent:
             raise UsageError(f"cwd: {one_line(cwd, 200)} is not the absolute path of a folder.")
         servers = servers_of(mcp_servers or ())
         async with self._opening:
-            before = self._sessions.get(stored or "")
-            if before is not None and before.is_new and before.conversation.directory == directory:
-                return before, stored or ""  # closed, it would leave nothing to open
             stored = None if stored is None else self._stored(stored)
 
             async def release() -> None:
                 if (before := self._sessions.pop(stored or "", None)) is not None:
-                    await before.close()
+                    await before.close(opens_again=True)
 
             outlet = Outlet(self._stdio.put)
             updates = Updates(outlet, directory)

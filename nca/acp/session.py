@@ -58,11 +58,6 @@ class EditorSession:
         self._known_options: list[schema.SessionConfigOptionSelect] = []
         self._known_commands: list[schema.AvailableCommand] = []
 
-    @property
-    def is_new(self) -> bool:
-        """Nothing was said yet."""
-        return not self.conversation.context.entries
-
     async def prompt(self, blocks: Sequence[Block]) -> schema.StopReason:
         """Answer a prompt. Raises NcaError, RequestError; then nothing was sent, or the turn failed."""
         if self._task is not None:
@@ -114,8 +109,8 @@ class EditorSession:
         self._background.add(task)
         task.add_done_callback(self._background.discard)
 
-    async def close(self) -> None:
-        """End the prompt and close the conversation."""
+    async def close(self, *, opens_again: bool = False) -> None:
+        """End the prompt and close the conversation. One without messages stays only if it opens again."""
         task = self._task
         if task is not None:
             task.cancel()
@@ -123,7 +118,7 @@ class EditorSession:
         for other in tuple(self._background):
             other.cancel()
         await asyncio.gather(*self._background, return_exceptions=True)
-        await self.conversation.close()
+        await self.conversation.close(keeps_empty=opens_again)
 
     async def _answer(self, blocks: Sequence[Block]) -> schema.StopReason:
         with tempfile.TemporaryDirectory(prefix="nca-prompt-") as folder:

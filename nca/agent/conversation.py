@@ -359,8 +359,8 @@ class Conversation:
         self._compactor.after_turn()
         await old.close()
 
-    async def close(self, *, keeps_model: bool = False) -> None:
-        """Close the session, deleted if empty, and, unless another conversation `keeps_model`, the model.
+    async def close(self, *, keeps_model: bool = False, keeps_empty: bool = False) -> None:
+        """Close the session, deleted if empty (not if `keeps_empty`), and, unless another `keeps_model`, the model.
 
         A turn that runs ends first, as interrupted.
         """
@@ -388,7 +388,7 @@ class Conversation:
             await self._parts.models.close(keeps_first=keeps_model)
             session_id, is_empty = self.session.info.id, self._window.history.head == 0
             self.session.close()
-        if is_empty and not self.session.is_read_only:
+        if is_empty and not (keeps_empty or self.session.is_read_only):
             self.store.delete_empty(session_id)
 
     def _notify(self, more: Sequence[str] = ()) -> None:

@@ -303,7 +303,9 @@ async def test_servers_of_the_editor_are_used(desk: Desk) -> None:
     env = [acp.schema.EnvVariable(name="PYTHONPATH", value=str(ROOT))]
     program, *args = standing("tests.tools.mcp_server")
     server = acp.schema.McpServerStdio(name="my tools", command=program, args=args, env=env)
-    made = await desk.agent.new_session(cwd=str(desk.work), mcp_servers=[server])
+    made = await desk.agent.new_session(cwd=str(desk.work), mcp_servers=[])
+    # Also a session that has no message yet gets those of the request that opens it again.
+    await desk.agent.load_session(cwd=str(desk.work), session_id=made.session_id, mcp_servers=[server])
 
     def offered() -> list[Any]:
         newest = desk.editor.of(made.session_id, "available_commands_update")[-1:]
