@@ -241,8 +241,8 @@ class Conversation:
             finished = turn.fail(error, started)
             self._emit(ErrorRaised.of(error))
         except (asyncio.CancelledError, KeyboardInterrupt) as error:
-            finished = turn.interrupt(started)
-            finished = msgspec.structs.replace(finished, is_empty=self._window.history.head == asked)
+            interrupted = turn.interrupt(started)
+            finished = msgspec.structs.replace(interrupted, is_empty=self._window.history.head == asked)
             cancelled = error if isinstance(error, asyncio.CancelledError) else None
         except BaseException as error:
             # A fault of the program's or of our own: the caller gets it, after the log is closed and the end is told.
@@ -268,10 +268,9 @@ class Conversation:
         finished = msgspec.structs.replace(
             finished, cost=cost, exit_code=code, is_unanswered=is_unanswered, files_changed=files_changed
         )
-        if self.model.facts.is_small and finished.reason == "answered":
-            has_changed = bool(files_changed)
-            if undone := reply_checks.undone(text, self._since(asked), has_changed=has_changed):
-                self._emit(Notice(undone))
+        is_checked, has_changed = self.model.facts.is_small and finished.reason == "answered", bool(files_changed)
+        if is_checked and (undone := reply_checks.undone(text, self._since(asked), has_changed=has_changed)):
+            self._emit(Notice(undone))
         self._emit(finished)
         return finished
 
