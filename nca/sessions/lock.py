@@ -74,11 +74,13 @@ class FileLock:
         fcntl.flock(self._descriptor, fcntl.LOCK_SH)
 
     def take_alone(self) -> bool:
-        """Make a shared lock exclusive, if nobody else has it; otherwise it may be lost. See `share` for the gap."""
+        """Make a shared lock exclusive, if nobody else has it; otherwise it stays shared. See `share` for the gap."""
         fcntl = _fcntl()
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
+            # The attempt has released it.
+            self.share()
             return False
         return True
 

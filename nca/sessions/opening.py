@@ -20,7 +20,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -359,9 +359,10 @@ def rebuild(database: Database, path: Path, lock: FileLock | None, tidy: Callabl
     lock: the shared lock of this process. Raises StoreError, and has changed nothing, if another process has the
     database open, or the disk has no room for the copies that this takes. A process that starts meanwhile waits.
     """
-    with opening_lock(path):
+    with opening_lock(path), ExitStack() as held:
         if lock is None or not lock.take_alone():
             raise StoreError(f"Another nca has {path} open", advice="Close it, then run this again.")
+        held.callback(lock.share)
         needed = _COPIES * (paths.size_of(path) + paths.size_of(paths.log_of(path)))
         free = shutil.disk_usage(path.parent).free
         if free < needed:
@@ -379,4 +380,3 @@ def rebuild(database: Database, path: Path, lock: FileLock | None, tidy: Callabl
                 connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         finally:
             connection.set_progress_handler(None)
-        lock.share()

@@ -6,13 +6,15 @@ import os
 import signal
 import subprocess
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
 
 from nca.errors import StoreError
 from nca.sessions import Store
+from nca.sessions.lock import FileLock
+from nca.sessions.opening import open_for_writing, rebuild
 from nca.sessions.transfer import SessionCopy
 from tests.file_history.room import Room, paths
 from tests.sessions.samples import MANUAL, calling, filled, hiding, result, said
@@ -73,6 +75,28 @@ def test_another_process_keeps_it_from_running(tmp_path: Path) -> None:
         with pytest.raises(StoreError, match="Another nca has"):
             store.vacuum()
         assert path.stat().st_size == size
+
+
+def test_one_that_is_refused_leaves_the_store_in_use(tmp_path: Path) -> None:
+    path = tmp_path / "sessions.db"
+    with Store.open(path) as store:
+        with Store.open(path), pytest.raises(StoreError, match="Another nca has"):
+            store.vacuum()
+        assert FileLock.acquire(tmp_path / "locks" / "sessions.db.use") is None
+
+
+def test_one_that_fails_leaves_the_store_shared(tmp_path: Path) -> None:
+    path = tmp_path / "sessions.db"
+
+    def fail() -> None:
+        raise StoreError("Nothing can be removed")
+
+    with closing(open_for_writing(path)) as opened:
+        with pytest.raises(StoreError, match="Nothing can be removed"):
+            rebuild(opened.database, path, opened.lock, fail)
+        shared = FileLock.acquire(tmp_path / "locks" / "sessions.db.use", is_shared=True)
+        assert shared is not None
+        shared.release()
 
 
 def test_it_is_killed_and_nothing_is_lost(tmp_path: Path) -> None:

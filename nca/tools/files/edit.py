@@ -95,6 +95,8 @@ class _ChangingTool(TypedTool):
         name = str(arguments["path"])
         if self.workspace.is_behind_link(name, change.path):
             warnings.append(f"{shown(name)} leads through a link; {change.name} is written.")
+        if change.facts is not None and change.facts.st_nlink > 1:
+            warnings.append(f"{change.name} has another name (a hard link), which keeps the old content.")
         before = change.before.text if change.before else ""
         inside = change.path.relative_to(self.workspace.root).parts
         if why := why_asked(inside) or why_change_asked(inside, before, change.after):

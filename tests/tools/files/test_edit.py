@@ -212,8 +212,11 @@ async def test_a_hard_link_outside_is_not_written_through(
     other.write_text("mine\n")
     os.link(other, tools.root / "f")
     await tools.reader.call("f")
+    approval = tools.editor.approval({"path": "f", "old_text": "mine", "new_text": "yours"})
+    assert approval.warning == "f has another name (a hard link), which keeps the old content."
     await tools.edit("f", "mine", "yours")
     assert other.read_text() == "mine\n"
+    assert tools.editor.approval({"path": "f", "old_text": "yours", "new_text": "mine"}).warning == ""
 
 
 async def test_a_file_that_was_not_read_is_changed_where_the_old_text_is_there_exactly_once(tools: Tools) -> None:
