@@ -8,7 +8,7 @@ import random
 from typing import Any
 
 import msgspec
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
@@ -63,7 +63,7 @@ def test_a_conversation_comes_back_valid(messages: list[Message], window: int, r
         assert nca.validate_request(shown, "openai") == []
 
 
-@settings(max_examples=EXAMPLES, deadline=None)
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(conversations(), st.sampled_from([1_000, 4_000]))
 def test_each_row_shows_what_the_view_has_at_its_place(told: tuple[str, Rows], window: int) -> None:
     """In every shape, whichever messages share a row or have several."""
@@ -138,7 +138,7 @@ def test_what_a_server_loads_at_its_start_is_not_collected() -> None:
         gc.unfreeze()
 
 
-@settings(max_examples=EXAMPLES, deadline=None)
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(logs(), st.randoms(), st.sampled_from([1_000, 4_000, 128_000]))
 def test_a_compaction_holds_what_open_responses_requires(
     messages: list[Message], chance: random.Random, window: int
