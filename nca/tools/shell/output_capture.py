@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -137,8 +138,8 @@ class OutputCapture:
         )
         if admitted.is_cut and not self._is_over:
             self._begin_file()
-        if self._path is not None:
-            self._finish_file(self._path, redact)
+        if self._file is not None and self._folder is not None:
+            self._finish_file(self._file, self._folder, redact)
         # A line that nothing has ended is one as well.
         lines = self._lines + (not kept.endswith((b"\n", b"\r"))) if admitted.is_cut else 0
         return Output(admitted.text, self._total, self._path, self._written, admitted.left_out, lines)
@@ -155,13 +156,12 @@ class OutputCapture:
             path.unlink(missing_ok=True)
 
     def _begin_file(self) -> None:
+        """Begin a file without a name: what still holds keys is seen by nobody, and a kill leaves nothing of it."""
         if self._folder is None:
             return
-        # Only digits, like the other files of the folder: recall finds saved outputs by this form of name.
-        path = self._folder / f"{time.time_ns()}.txt"
         try:
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self._file, self._path = os.fdopen(_new_private_file(path), "wb"), path
+            self._file = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115  `finish` or `drop` closes it
         except OSError:
             return
         self._write(bytes(self._head) + bytes(self._tail))
@@ -177,22 +177,25 @@ class OutputCapture:
             return
         self._written += len(data)
 
-    def _finish_file(self, path: Path, redact: Redact) -> None:
-        """Redact the keys in the file."""
+    def _finish_file(self, file: BinaryIO, folder: Path, redact: Redact) -> None:
+        """Give the file a name, without its keys."""
+        # Only digits, like the other files of the folder: recall finds saved outputs by this form of name.
+        path = folder / f"{time.time_ns()}.txt"
         clean = path.with_suffix(".part")
         try:
-            if self._file is not None:
-                self._file.close()
-                self._file = None
             if self._written < self._total:
                 self._written = BEGINNING_BYTES
-                os.truncate(path, BEGINNING_BYTES)
-            with path.open("rb") as source, os.fdopen(_new_private_file(clean), "wb") as target:
-                _redact_bytes(source, target, redact)
+                file.truncate(BEGINNING_BYTES)
+            file.seek(0)
+            with os.fdopen(_new_private_file(clean), "wb") as target:
+                _redact_bytes(file, target, redact)
             clean.replace(path)
         except OSError:
             clean.unlink(missing_ok=True)
             self.drop()
+            return
+        self._path, self._file = path, None
+        file.close()
 
 
 def written_over(data: bytes) -> bytes:
