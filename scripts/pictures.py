@@ -127,7 +127,7 @@ def undo(directory: Path, env: dict[str, str]) -> str:
     terminal.key("y", "are deleted")
     terminal.line("/undo", "restored")
     terminal.key("\x15", "")
-    terminal.line("!ls", "This goes with")
+    terminal.line("!ls", "Attached to")
     picture = screen(terminal.rows(), "/undo after rm")
     terminal.leave()
     return picture
