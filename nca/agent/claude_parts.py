@@ -56,7 +56,7 @@ _SETTINGS = (
     Part(_OTHER),
 )
 _FILES = (
-    Part(PASSED_OVER, "used where no AGENTS.md is", EITHER),
+    Part(PASSED_OVER, "used if there is no AGENTS.md", EITHER),
     Part("CLAUDE.local.md", USED, OUTSIDE),
     Part("rules", USED, EITHER),
     Part("rules with paths", USED, WITH_SETTING),

@@ -420,7 +420,7 @@ def test_it_answers_what_it_has_begun_before_it_ends() -> None:
     [
         (["--host", "0.0.0.0"], "each request needs a token"),
         (["--tokens", "missing"], "--tokens missing: cannot be read"),
-        (["--tokens", "short"], "line 1: valid: a name and a token of at least 16 characters"),
+        (["--tokens", "short"], "line 1: valid: a name and a token of at least 16 ASCII characters"),
         (["--port", "99999"], "--port"),
         (["--keep-messages"], "--keep-messages: there is no store to keep them in"),
         (["--store", "postgresql://ada:secret@db.example/nca"], "--store: write no password here"),
