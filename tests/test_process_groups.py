@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,16 @@ def gone(pid: int) -> bool:
     while process_groups.is_alive(pid) and time.monotonic() < deadline:
         time.sleep(0.01)
     return not process_groups.is_alive(pid)
+
+
+def members(group: int) -> list[str]:
+    """What the system says of each process in the group, for a test that failed."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if (stat := (process / "stat").read_text()).rpartition(")")[2].split()[2] == str(group):
+                found.append(stat)
+    return found
 
 
 def test_all_groups_end_with_what_they_started(leader: subprocess.Popen[bytes]) -> None:
@@ -147,7 +158,7 @@ async def test_work_that_is_stopped_as_its_program_starts_leaves_nothing(
         await process.communicate()
     # The shell creates the file before it writes the number.
     number = leader.read_text() if leader.exists() else ""
-    assert not number or gone(int(number))
+    assert not number or gone(int(number)), members(int(number))
 
 
 async def test_one_that_cannot_be_started_does_not_hide_that_the_work_was_stopped() -> None:

@@ -109,7 +109,8 @@ def _verb_and_rest(argument: str) -> tuple[str, str]:
     word, _, rest = argument.partition(" ")
     verb, rest = word.lower(), rest.strip()
     if verb in _REMOVES and (rest.isdecimal() or not rest):
-        raise UsageError(f"/memory {one_line(argument, 40)} notes nothing.", advice=f"/memory remove {rest or 'N'}?")
+        meant = f"Did you mean /memory remove {rest or 'N'}?"
+        raise UsageError(f"/memory {one_line(argument, 40)} notes nothing.", advice=meant)
     is_verb = verb == "add" or (verb == "remove" and len(rest.split()) < 2)
     return (verb, rest) if is_verb else ("", argument)
 
