@@ -325,8 +325,9 @@ class ClientTerminal:
                     await client.wait_for_terminal_exit(session_id=session, terminal_id=made.terminal_id)
             except TimeoutError:
                 is_timeout = True
-                await client.kill_terminal(session_id=session, terminal_id=made.terminal_id)
             async with asyncio.timeout(_END_SECONDS):
+                if is_timeout:
+                    await client.kill_terminal(session_id=session, terminal_id=made.terminal_id)
                 printed = await client.terminal_output(session_id=session, terminal_id=made.terminal_id)
         except (RequestError, ValidationError, ConnectionError, TimeoutError) as error:
             raise ToolError(f"the editor's terminal failed ({one_line(str(error) or 'no answer', 200)})") from error

@@ -57,6 +57,7 @@ class Editor:
     def __init__(self) -> None:
         self._changed = asyncio.Event()
         self.terminals: dict[str, asyncio.subprocess.Process] = {}
+        self.ignores_kill = False
         self.printed: dict[str, IO[bytes]] = {}
         self.begin_anew()
 
@@ -161,6 +162,8 @@ class Editor:
         return TerminalOutputResponse(output=text, truncated=False, exit_status=status)
 
     async def kill_terminal(self, session_id: str, terminal_id: str, **_: Any) -> KillTerminalResponse:
+        if self.ignores_kill:
+            await asyncio.Event().wait()
         self._kill(terminal_id)
         return KillTerminalResponse()
 

@@ -270,6 +270,19 @@ async def test_a_command_in_the_editors_terminal_ends_with_a_cancel_and_at_its_t
     assert "[stopped: it ran longer than 1 s]" in result(desk)
 
 
+async def test_an_editor_that_does_not_answer_a_kill_ends_the_call_all_the_same(open_desk: Desk) -> None:
+    desk = open_desk
+    desk.editor.ignores_kill = True
+    desk.provider.script = in_order(call("shell", command="touch begun; sleep 60", timeout_seconds=1), "It failed.")
+    session = await desk.session()
+    try:
+        assert await desk.ask(session, "Sleep.") == "end_turn"
+    finally:
+        desk.editor.ignores_kill = False
+    assert "the editor's terminal failed" in result(desk)
+    assert await desk.editor.terminals["terminal-1"].wait() < 0
+
+
 async def test_an_editor_that_begins_anew_leaves_no_terminal_open() -> None:
     editor = Editor()
     made = await editor.create_terminal("s", "sleep", ["60"])
