@@ -73,6 +73,10 @@ class NcaError(Exception):
         return f"{sentence(self.message)} {self.advice}" if self.advice else self.message
 
 
+class ProgramFault(NcaError):
+    """A fault of nca itself. The message says where, for a report; the chat goes on."""
+
+
 class UsageError(NcaError):
     """An argument, a file or a command line that cannot be used; the message names it and what is valid."""
 

@@ -384,9 +384,7 @@ class ChatApp:
             if not stopped.is_said:
                 self.output.warn("Stopped.")
             self._give_back(())
-        except Leave:
-            raise
-        except Exception as error:  # noqa: BLE001  a fault of one command ends no chat
+        except NcaError as error:
             self.output.error(*error_line(error))
             self.reader.note_outcome(line, was_refused=True)
             return False

@@ -75,3 +75,19 @@ async def test_a_fault_of_one_command_is_a_line_and_the_chat_goes_on(tmp_path: P
         assert "KeyError: 'kept" in said
         assert "\x1b[31m" not in said
         assert "here\n" in said
+
+
+class Gone(Faulty):
+    """A person whose terminal is closed while a panel is open."""
+
+    async def walk(self, panel: ListPanel[Any, Any]) -> Any:
+        raise EOFError
+
+
+async def test_the_end_of_the_input_within_a_command_is_no_fault(tmp_path: Path) -> None:
+    with a_stage(tmp_path) as stage:
+        app = ChatApp(stage.conversation, stage.app.output, Gone("/config", "!!echo here"), stage.app.interrupts)
+        assert await app.run() == 0
+        said = stage.take()
+        assert "fault" not in said
+        assert "here" not in said

@@ -13,12 +13,14 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
+from traceback import extract_tb
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 import msgspec
 
-from nca.errors import UsageError
+from nca.errors import NcaError, ProgramFault, UsageError
 from nca.terminal import commands
+from nca.terminal.interrupts import Leave, Stopped
 from nca.terminal.render.event_lines import NAMES
 from nca.terminal.render.sanitize import one_line
 
@@ -108,6 +110,15 @@ def number_to_remove(command: str, written: str, most: int) -> int:
     raise UsageError(f"/{command} remove needs a number.", advice=valid)
 
 
+def _fault(error: Exception) -> ProgramFault:
+    place = extract_tb(error.__traceback__)[-1]
+    where = f"{Path(place.filename).name}, line {place.lineno}"
+    return ProgramFault(
+        f"This is a fault of nca ({where}): {type(error).__name__}: {error}",
+        advice="Please report this line. The session is saved, and the chat goes on.",
+    )
+
+
 class Command(ABC):
     """One slash command. How it is written and what it does is in help.toml, below its name.
 
@@ -123,10 +134,15 @@ class Command(ABC):
         self.about, self.further = described.about, described.further
 
     async def call(self, app: App, argument: str) -> None:
-        """Run it, unless it takes no argument and got one."""
+        """Run it, unless it takes no argument and got one. A fault of it ends neither the chat nor a turn beside it."""
         if argument and self.usage == f"/{self.name}":
             raise takes_no(self.name, argument, self.further)
-        await self.run(app, argument)
+        try:
+            await self.run(app, argument)
+        except (NcaError, Leave, Stopped, EOFError, BrokenPipeError):
+            raise
+        except Exception as error:
+            raise _fault(error) from error
 
     @abstractmethod
     async def run(self, app: App, argument: str) -> None:

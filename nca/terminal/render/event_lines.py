@@ -6,7 +6,6 @@ import math
 import re
 import shlex
 from pathlib import Path
-from traceback import extract_tb
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 
 TOOL_CHARS = 160
 ERROR_CHARS = 600
-_REPORT = "Please report this line. The session is saved, and the chat goes on."
 LONG_READ_TOKENS = 200
 """The rest of a request that is worth a word: two seconds for the embedded model on two cores."""
 _RULE_CHARS, _HOW_CHARS = 200, 800
@@ -251,17 +249,9 @@ def retry_status(event: events.RetryScheduled, waited_seconds: float) -> str:
     return f"{again} ({which}): {one_line(event.reason, ERROR_CHARS).rstrip('.')}"
 
 
-def error_line(error: Exception | events.Failure) -> tuple[str, str]:
-    """An error's message and advice, each on one line: whole sentences, and the chat's own commands.
-
-    An exception that is not nca's own is a fault of the program: the line says where.
-    """
-    if isinstance(error, NcaError | events.Failure):
-        message, advice = error.message, error.advice
-    else:
-        place = extract_tb(error.__traceback__)[-1]
-        where = f"{Path(place.filename).name}, line {place.lineno}"
-        message, advice = f"This is a fault of nca ({where}): {type(error).__name__}: {error}", _REPORT
+def error_line(error: NcaError | events.Failure) -> tuple[str, str]:
+    """An error's message and advice, each on one line: whole sentences, and the chat's own commands."""
+    message, advice = error.message, error.advice
     message = sentence(message)
     for shell, chat in IN_CHAT.items():
         advice = advice.replace(shell, chat)
