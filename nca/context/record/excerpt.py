@@ -56,6 +56,8 @@ others come after them."""
 GAP, GAP_CHARS = "[…]", 4
 LEAST_SHARE, LONGEST_WORD_CHARS = 0.5, 40
 """Less than half of a part says nothing; a longer word is cut."""
+DENSE_CHARS = 2
+"""A script with fewer characters for each token says as much in half of them: its parts are half as long."""
 TEXTS_REMEMBERED = 2_048
 _SENTENCE_END = re.compile(rf"(?:[{STOPS}{PAUSES}]\s+|[{UNSPACED_STOPS}]\s*)(?=(\S))")
 _DIGITS = str.maketrans("123456789", "0" * 9)
@@ -72,6 +74,8 @@ def excerpt(text: str, tokens: int, style: Style = RESULT) -> str:
     if size <= tokens:
         return text
     left = len(text) * tokens // size
+    if len(text) < DENSE_CHARS * size:
+        style = style._replace(part_chars=style.part_chars // 2)
     spans, order = _ordered(text, style)
     kept: dict[int, Span] = {}
     for place in order:

@@ -233,6 +233,13 @@ def test_japanese_is_cut_behind_its_sentences_and_by_its_items() -> None:
     assert names_of("\x1b[2Jclear \x1b[31mred\x1b[0m src/a.py") == {"src/a.py"}
 
 
+@pytest.mark.parametrize("word", ["word ", "にのんみ"])
+def test_half_a_part_that_has_no_room_leaves_as_little_empty_in_each_script(word: str) -> None:
+    text = " ".join([f"{(word * 150)[:450]}." for _ in range(20)])
+    for tokens in range(200, 2_000, 7):
+        assert min(tokens, text_tokens(text)) - text_tokens(excerpt(text, tokens, WORDS)) < 100
+
+
 @given(st.lists(st.integers(82, 158), min_size=3, max_size=20), st.integers(20, 300), st.sampled_from([TALK, RESULT]))
 def test_a_sentence_of_up_to_two_parts_is_not_cut_in_front_of_its_end(
     lengths: list[int], tokens: int, style: Style
