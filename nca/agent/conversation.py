@@ -67,10 +67,9 @@ class Conversation:
         """Notices that the person has had: none is shown twice in a chat."""
         self._listeners, self._emit, self._has_own_tools = listeners, listeners.emit, has_own_tools
         self.user_input, self._hooks = parts.user_input, parts.hooks
-        self._one_turn, self._kind = OneTurn(), kind
-        self.memory, self.servers, self.beside = parts.memory, parts.servers, SideQuestions(parts)
+        self._one_turn, self._kind, self.beside = OneTurn(), kind, SideQuestions(parts)
+        self.memory, self.servers, self.jobs, self.files = parts.memory, parts.servers, parts.jobs, parts.files
         self.approvals, self.spending, self.toolbox = parts.approvals, parts.spending, parts.toolbox
-        self.jobs, self.files = parts.jobs, parts.files
         self.context = Context(self._window, self._compactor, parts.archive)
         self.rewinds = Rewinds(self._window, self._compactor, self.user_input, self.files, self.jobs)
         if self._hooks.are_any:

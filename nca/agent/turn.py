@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import dataclasses
 import time
 from collections.abc import Callable
@@ -12,6 +10,7 @@ from typing import Any, Literal
 from nca import errors
 from nca.agent.approvals import STOPPED
 from nca.agent.calls import Calls
+from nca.agent.partial import PartialAnswer
 from nca.agent.parts import Parts
 from nca.agent.reply_checks import ASKED_AGAIN, cut_notice, ending, is_cut
 from nca.agent.spending import ask_counted, leave_out_tools, refuse_above_limit
@@ -23,14 +22,11 @@ from nca.events import (
     ErrorRaised,
     Failure,
     Notice,
-    ReasoningDelta,
-    RequestRead,
     RequestStarted,
-    TextDelta,
     TurnFinished,
     UsageReported,
 )
-from nca.messages import Message, Usage, clean_text
+from nca.messages import Message, Usage
 from nca.models.client import Delta, Model, ModelRequest, Reply
 from nca.models.failures import PassingFailure
 from nca.models.model import server_of
@@ -41,8 +37,6 @@ NEAR_WINDOW_RATIO = 0.8
 """From this share of the budget on, a refusal without a word is taken for an overflow."""
 MOST_STOPS = 2
 """How often in one step a provider may stop to compact. Then it is asked once more, without leave to compact."""
-PARTIAL_SECONDS, PARTIAL_BYTES = 2.0, 4_096
-"""A partial answer is saved at least this often, even while the model stalls."""
 NEVER_TOKENS = 1_000_000_000
 """No request is so long, so a provider told to compact from here on never does."""
 FAILED = f"{NOT_RUN} the turn failed]"
@@ -87,12 +81,9 @@ class Turn:
         self.spending, self.user_input, self.emit = parts.spending, parts.user_input, parts.emit
         self.calls = Calls(parts, within)
         self.text, self.steps = "", 0
-        self._partial = self._begun = ""
-        self._reasoning = ""
+        self._partial, self._begun = PartialAnswer(self.window.session.log, self.emit), ""
         self._has_gone = False
         self._told: list[str] = []
-        self._unsaved_bytes = 0
-        self._timer: asyncio.TimerHandle | None = None
 
     async def run(self, missing: Callable[[], str] = str) -> TurnFinished:
         """Ask and run tools until the model answers. Raises NcaError. To interrupt, cancel it and call `interrupt`.
@@ -163,11 +154,9 @@ class Turn:
     def keep_partial(self, cut_off: str = CUT_OFF_BY_USER, not_begun: str = STOPPED) -> None:
         """Append the partial answer, marked as interrupted, and a result for every open call, begun or not."""
         # Given up even if the store fails now: saved later, it would come after newer messages.
-        partial, self._partial = self._partial, ""
-        if partial.strip():
-            part, reasoning = clean_text(partial), clean_text(self._reasoning)
-            self.text = self._begun + part
-            self.window.append(Message("assistant", part, reasoning=reasoning, is_interrupted=True))
+        if (part := self._partial.take_out()) is not None:
+            self.text = self._begun + part.text
+            self.window.append(part)
         self._close_calls(cut_off, not_begun)
 
     @property
@@ -201,7 +190,7 @@ class Turn:
             try:
                 reply = await self._ask(may_compact=stops < MOST_STOPS)
             except ProviderError as error:
-                if self._partial:
+                if self._partial.text:
                     if has_gone_on or not self._can_go_on(error):
                         raise
                     self.keep_partial()
@@ -245,7 +234,7 @@ class Turn:
     def _can_go_on(self, error: ProviderError) -> bool:
         """Whether the model can be asked to continue with an answer that broke off."""
         is_broken = isinstance(error, PassingFailure) and error.most_retries is None
-        return is_broken and bool(self._partial.strip() and self.window.settings.model.max_retries)
+        return is_broken and bool(self._partial.text.strip() and self.window.settings.model.max_retries)
 
     def _goes_on_without_tools(self, failure: ProviderFailure) -> bool:
         """Whether the next request has none, because the model refuses those it was offered. The person is told."""
@@ -309,7 +298,7 @@ class Turn:
         return failure.action == "lower_max_tokens_then_compact" and self.window.shorten_answer(failure)
 
     async def _ask(self, *, may_compact: bool) -> Reply:
-        self._partial, self._reasoning, self._unsaved_bytes = "", "", 0
+        self._partial.begin()
         started = time.monotonic()
         measured = self.window.measure()
         refuse_above_limit(self.window, self.model, lambda: measured.used_tokens)
@@ -320,7 +309,7 @@ class Turn:
         name, server = self.model.facts.name, server_of(self.model)
         self.emit(RequestStarted(self.steps, name, measured.used_tokens, measured.budget.budget_tokens, server))
         reply = await ask_counted(self.window, self.model, request, lambda: measured.used_tokens, self._take)
-        self._partial = ""
+        self._partial.begin()
         has_stopped = reply.finish_reason == "compaction"
         if not has_stopped:
             self.window.append(reply.message)
@@ -351,33 +340,9 @@ class Turn:
         return request_of(self.window, messages, may_compact=may_compact)
 
     def _take(self, delta: Delta) -> None:
-        """Keep and show a piece of the answer, and save the answer so far at intervals."""
-        if delta.of_tokens:
-            self.emit(RequestRead(delta.read_tokens, delta.of_tokens))
-        if delta.reasoning:
-            self._reasoning += delta.reasoning
-            self.emit(ReasoningDelta(delta.reasoning))
-        if delta.text:
-            self._partial += delta.text
-            self._unsaved_bytes += len(delta.text.encode("utf-8", "surrogatepass"))
-            self.emit(TextDelta(delta.text))
+        self._partial.take(delta)
         if delta.call is not None:
             self.calls.tell_written(delta.call)
-        if self._unsaved_bytes >= PARTIAL_BYTES:
-            self._save_partial()
-        elif self._unsaved_bytes and self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(PARTIAL_SECONDS, self._save_late)
-
-    def _save_partial(self) -> None:
-        self.window.session.log.save_partial(clean_text(self._partial), clean_text(self._reasoning))
-        self._unsaved_bytes = 0
-
-    def _save_late(self) -> None:
-        """Save without waiting for the next piece, because the model may have stalled."""
-        self._timer = None
-        if self._partial and self._unsaved_bytes:
-            with contextlib.suppress(NcaError):  # the next save reports the error
-                self._save_partial()
 
     def _close_calls(self, text: str, not_begun: str = "") -> None:
         """Give every open call a result that says why it did not run; `not_begun`: of those that did not begin."""

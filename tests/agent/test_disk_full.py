@@ -11,7 +11,7 @@ import pytest
 
 from nca.agent.approvals import Nobody
 from nca.agent.conversation import Conversation
-from nca.agent.turn import PARTIAL_SECONDS
+from nca.agent.partial import SAVED_SECONDS
 from nca.agent.user_input import NOT_SENT
 from nca.config.loaded import defaults
 from nca.context.admission import SAVED
@@ -243,7 +243,7 @@ async def test_an_answer_that_found_no_room_is_not_saved_behind_what_was_said_si
         assert len(model.requests) == 2
         connection.pragma("max_page_count", PLENTY)
         assert (await conversation.send("And now?")).reason == "answered"
-        await asyncio.sleep(PARTIAL_SECONDS + 0.5)
+        await asyncio.sleep(SAVED_SECONDS + 0.5)
         log, session = list(conversation.context.entries), conversation.session.info.id
         await conversation.close()
     with Store.open(path) as store, store.open_session(session) as opened:

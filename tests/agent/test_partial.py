@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from nca.agent.conversation import Conversation
-from nca.agent.turn import PARTIAL_BYTES
+from nca.agent.partial import SAVED_BYTES
 from nca.agent.user_input import CUT_SHORT
 from nca.config.loaded import defaults
 from nca.errors import ProviderError, ProviderFailure
@@ -80,8 +80,8 @@ async def test_so_many_bytes_are_kept_at_once_however_few_characters_they_are(tm
         conversation.subscribe(hear)
         await conversation.send("Say it.")
         await conversation.close()
-    assert len(shown.encode()) > 2 * PARTIAL_BYTES
-    assert max(missing) < PARTIAL_BYTES
+    assert len(shown.encode()) > 2 * SAVED_BYTES
+    assert max(missing) < SAVED_BYTES
 
 
 class BreakingModel:
@@ -182,7 +182,7 @@ async def test_what_is_kept_of_an_answer_has_no_thoughts_of_the_step_before(tmp_
 
 
 async def test_a_few_more_bytes_are_not_kept_at_once(tmp_path: Path) -> None:
-    pieces = ["x" * PARTIAL_BYTES, *"abc", "y" * PARTIAL_BYTES, "d"]
+    pieces = ["x" * SAVED_BYTES, *"abc", "y" * SAVED_BYTES, "d"]
     kept: list[int] = []
 
     class Pieces(StalledModel):
@@ -197,7 +197,7 @@ async def test_a_few_more_bytes_are_not_kept_at_once(tmp_path: Path) -> None:
         conversation = opened(store, tmp_path, Pieces())
         await conversation.send("Is it?")
         await conversation.close()
-    once, twice = PARTIAL_BYTES, 2 * PARTIAL_BYTES + 3
+    once, twice = SAVED_BYTES, 2 * SAVED_BYTES + 3
     assert kept == [once, once, once, once, twice, twice]
 
 

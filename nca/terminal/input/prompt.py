@@ -64,12 +64,8 @@ class Prompt:
         interrupts: Interrupts,
     ) -> None:
         """`directory` is where `@path` begins. `text` is the prompt's text, with the source of each part."""
-        self._settings = settings
-        self._directory = directory
-        self._history = history
-        self._pastes = pastes
-        self._text = text
-        self._draft = draft
+        self._settings, self._directory, self._history = settings, directory, history
+        self._pastes, self._text, self._draft = pastes, text, draft
         self._put: Span | None = None
         """Text that is being inserted by something other than a typed key."""
         self._is_told = False
