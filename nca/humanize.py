@@ -15,6 +15,15 @@ from typing import Any
 from nca.errors import UsageError
 
 _MILLION = 1_000_000
+_MOST_DIGITS = 9
+
+
+def natural(written: str) -> int | None:
+    """The number that somebody wrote in decimal digits; None for other text, and for more than nine digits.
+
+    Read every number from outside with this: int raises ValueError for some thousands of digits.
+    """
+    return int(written) if written.isdecimal() and len(written) <= _MOST_DIGITS else None
 
 
 def short_tokens(count: int) -> str:

@@ -8,7 +8,16 @@ from pathlib import Path
 import pytest
 
 import nca
-from nca.humanize import byte_size, counted, duration, local_time, percent, short_tokens, some_of
+from nca.humanize import byte_size, counted, duration, local_time, natural, percent, short_tokens, some_of
+
+
+@pytest.mark.parametrize(
+    ("written", "number"),
+    [("0", 0), ("012", 12), ("999999999", 999_999_999), ("9" * 10, None), ("9" * 5_000, None), ("", None)]
+    + [(written, None) for written in ("-1", "+1", " 1", "1_0", "1.0", "²", "x")],
+)
+def test_a_number_from_outside(written: str, number: int | None) -> None:
+    assert natural(written) == number
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from nca.context.stages.prune import COPY, stub_text
 from nca.context.stages.truncate import cut_message
 from nca.context.view import Marker, Range, Summary, View, hidden_by, is_in, ranges_of, without_ranges
 from nca.errors import UsageError
-from nca.humanize import check_kind
+from nca.humanize import check_kind, natural
 
 FEWEST_RESTORED_TURNS = 3
 """CowAgent restores max(3, max_context_turns / 6) turns."""
@@ -31,9 +31,10 @@ def named_ranges(window: Window, wanted: str) -> Sequence[Range]:
     """
     view, head = window.history.view, window.history.head
     ids = [item.id for item in view.items if isinstance(item, Summary | Marker)]
-    if wanted.isdecimal() and wanted not in ids and 1 <= int(wanted) <= head:
-        check_exists(window.history, int(wanted))
-        return [block_of(window.history, int(wanted))]
+    number = natural(wanted)
+    if number is not None and wanted not in ids and 1 <= number <= head:
+        check_exists(window.history, number)
+        return [block_of(window.history, number)]
     item = hidden_item(view, wanted)
     if item is None:
         listed = ", ".join(ids) or "none is in the context"

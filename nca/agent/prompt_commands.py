@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from nca.agent.mentions import Beside, mentioned
 from nca.config.paths import user_config_file
 from nca.errors import UsageError
-from nca.humanize import one_line
+from nca.humanize import natural, one_line
 from nca.messages import clean_text
 from nca.tools.skill_places import Place, front_line, places, split_front
 from nca.tools.skills import FOLDER, MAX_SKILL_BYTES, SkillFile, find_skills
@@ -116,8 +116,8 @@ def with_arguments(text: str, words: str, *, is_skill: bool = False) -> str:
     def word(match: re.Match[str]) -> str:
         if match[1] is None and match[2] is None:
             return words
-        number = int(match[1]) if match[1] is not None else int(match[2]) - first
-        return split[number] if 0 <= number < len(split) else ""
+        place = natural(match[1]) if match[1] is not None else int(match[2]) - first
+        return split[place] if place is not None and 0 <= place < len(split) else ""
 
     filled, count = _ARGUMENT.subn(word, text)
     return f"{filled}\n\nARGUMENTS: {words}" if words and not count else filled

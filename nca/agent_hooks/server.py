@@ -27,6 +27,7 @@ from nca.agent_hooks.client import HANDED_ON_BYTES, LOG, MOST_BYTES, SOCKET, STA
 from nca.agent_hooks.handover import MOST_CHARS, START
 from nca.agent_hooks.session import StoredTranscript, Transcript, WatchedSession
 from nca.errors import NcaError
+from nca.humanize import natural
 from nca.messages import ToolCall
 from nca.safe_files import open_ordinary, write_atomically
 from nca.sessions.lock import FileLock
@@ -235,7 +236,7 @@ class Server:
             session = self._sessions.get(_key(asked))
         if session is not None and answer.startswith(START):
             session.note_taken()
-        self._log.add(_line(asked, text=answer, ms=int(taken) if taken.isdigit() else None))
+        self._log.add(_line(asked, text=answer, ms=natural(taken.decode("ascii", "replace"))))
 
     def _note_problem(self, asked: _Asked, error: Exception) -> None:
         is_expected = isinstance(error, NcaError | OSError | ValueError)
@@ -281,7 +282,7 @@ def _received(client: BinaryIO) -> tuple[str, str, bytes] | None:
     """Agent, home and event; None if the client has gone."""
     head = client.readline(_MOST_HEAD_BYTES)
     agent, home, size = [*head.decode("utf-8", "replace").rstrip("\n").split("\t"), "", ""][:3]
-    wanted = min(int(size) if size.isdigit() else 0, MOST_BYTES + HANDED_ON_BYTES)
+    wanted = min(natural(size) or 0, MOST_BYTES + HANDED_ON_BYTES)
     event = client.read(wanted)
     return (agent, home, event) if head.endswith(b"\n") and len(event) == wanted else None
 

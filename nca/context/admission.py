@@ -26,7 +26,7 @@ TINY_TOKENS = 64
 
 SAVED = "[The whole output is in "
 """The beginning of a result's last line, if that names the file with the whole: recall shows that file's lines."""
-PAGE = re.compile(r"\[[^\n]*?: lines (\d+)-(\d+)")
+PAGE = re.compile(r"\[[^\n]*?: lines (\d{1,9})-(\d{1,9})\b")
 """The beginning of a result of read_file that shows a part of a file."""
 FILE_CUT = "\n[File truncated from "
 """The beginning of the notice at the end of an attached file that was cut."""

@@ -78,12 +78,14 @@ def arguments_of(call: ToolCall) -> dict[str, Any]:
 
 
 def texts_in(value: object) -> Iterator[str]:
-    """The single values in an argument, however it is nested."""
-    if isinstance(value, dict | list):
-        for one in value.values() if isinstance(value, dict) else value:
-            yield from texts_in(one)
-    else:
-        yield str(value)
+    """The single values in an argument, in order, however deep it is nested."""
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, dict | list):
+            waiting += reversed(one.values() if isinstance(one, dict) else one)
+        else:
+            yield str(one)
 
 
 @lru_cache(maxsize=CALLS_REMEMBERED)

@@ -12,6 +12,7 @@ import msgspec
 
 from nca.config.schema import ContextSettings
 from nca.context.tokens import text_tokens
+from nca.humanize import natural
 from nca.messages import Message, clean_text
 from nca.vocabulary import fitting_start, within
 
@@ -54,8 +55,9 @@ _KEEP = re.compile(r"(?im)^\W*keep\W+((?:\W*\d+)+)\W*$")
 
 def named_by(prose: str, head: int) -> frozenset[int]:
     """The numbers of messages that prose names as ones to keep; those that there are."""
-    digits = ("".join(char if char.isdigit() else " " for char in line) for line in _KEEP.findall(prose))
-    return frozenset(number for line in digits for number in map(int, line.split()) if 1 <= number <= head)
+    digits = ("".join(char if char.isdecimal() else " " for char in line) for line in _KEEP.findall(prose))
+    numbers = {natural(word) for line in digits for word in line.split()}
+    return frozenset(number for number in numbers if number is not None and 1 <= number <= head)
 
 
 def without_named(prose: str) -> str:

@@ -10,6 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from nca.humanize import natural
+
 _COUNT = r"\(?(\d[\d,_]*)\)?"
 _PARAMETER = r"""[\s:`'"\[]{1,4}([A-Za-z_]\w*)(?![\w.\[])"""
 """A parameter's name behind what may stand between; a field of one, such as tools[0].function, is none."""
@@ -56,7 +58,7 @@ def number(kind: str, text: str) -> int | None:
     for pattern in _numbers(kind):
         if found := pattern.search(text):
             digits = next(group for group in found.groups() if group)
-            return int(digits.replace(",", "").replace("_", ""))
+            return natural(digits.replace(",", "").replace("_", ""))
     return None
 
 

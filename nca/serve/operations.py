@@ -15,7 +15,7 @@ import msgspec
 
 from nca.context.view import RECALL
 from nca.errors import ContextDoesNotFit, UsageError
-from nca.humanize import kind_name, one_line
+from nca.humanize import kind_name, natural, one_line
 from nca.library.compaction import compact
 from nca.library.context_view import ContextView
 from nca.library.counting import check_context_budget, estimate_messages_tokens
@@ -31,7 +31,6 @@ _PART_DEFAULTS: Mapping[str, dict[str, Any]] = {"output_text": {"annotations": [
 """Fields that the standard requires in an answer and not in a request."""
 _TAKEN = ("message", "compaction")
 """Types of the items that clients take from a compaction."""
-_MOST_DIGITS = 9
 _BUDGET = ("model", "context_window", "max_output_tokens")
 _VIEW = (*_BUDGET, "system_prompt", "tools", "fit")
 _CHECK = (*_BUDGET, "system_prompt", "current_prompt", "tools", "threshold")
@@ -212,9 +211,9 @@ def _refuse_others(asked: Mapping[str, Any], valid: tuple[str, ...]) -> None:
 
 
 def _whole(text: str, name: str) -> int:
-    if not text.isdecimal() or len(text) > _MOST_DIGITS:
+    if (number := natural(text)) is None:
         raise UsageError(f"{name} = {one_line(text, 40)}: valid: a whole number.")
-    return int(text)
+    return number
 
 
 def _names(tools: Any) -> set[str]:

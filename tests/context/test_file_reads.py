@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nca.context.file_reads import PATH_KEYS, FileUse, arguments_of, file_use, file_uses, only_reads, path_of
+from nca.context.file_reads import PATH_KEYS, FileUse, arguments_of, file_use, file_uses, only_reads, path_of, texts_in
 from nca.messages import Message, ToolCall
 from tests.context.logs import history_of, logs
 from tests.context.samples import assistant, call, calling, result, some, step, user
@@ -21,6 +21,21 @@ def use(name: str, **arguments: Any) -> FileUse | None:
 @pytest.mark.parametrize("key", PATH_KEYS)
 def test_the_path_comes_from_any_of_the_usual_arguments(key: str) -> None:
     assert use("read_file", **{key: " ./src//a/../b.py "}) == FileUse(0, "src/b.py", is_write=False)
+
+
+def test_a_page_whose_lines_have_no_number_that_can_be_is_none() -> None:
+    pages = [f"[a.py: lines 1-{last}; 3 in all]\nx" for last in ("2", "9" * 5_000)]
+    log = [message for place, page in enumerate(pages) for message in step(f"c{place}", page, path="a.py")]
+    assert [use.last_line for use in file_uses(history_of(log).entries)] == [2, None]
+
+
+def test_arguments_of_any_depth_have_values() -> None:
+    arguments: Any = ["last"]
+    for depth in range(50_000):
+        arguments = {"deeper": arguments, "depth": depth} if depth % 2 else [depth, arguments]
+    values = list(texts_in(arguments))
+    assert len(values) == 50_001
+    assert values.count("last") == 1
 
 
 @pytest.mark.parametrize(("path", "normal"), [("a\\b.py", "a/b.py"), ("/x/./y", "/x/y"), ("", ""), ("  ", "")])

@@ -18,6 +18,7 @@ from nca.context.summary import (
     clean_prose,
     cut_text,
     is_summary,
+    named_by,
     prompt,
 )
 from nca.context.tokens import text_tokens
@@ -30,6 +31,10 @@ TALK = talk(20)
 
 def test_the_header_of_the_spec() -> None:
     assert HEADER == "## Conversation Summary (Earlier Context)"
+
+
+def test_a_model_names_messages_by_numbers_that_there_can_be() -> None:
+    assert named_by(f"Text.\nKeep: 3, 7 and\nKeep: 2, {'1' * 5_000}, 12, 99", 50) == {2, 12}
 
 
 def test_a_summary_that_is_too_long_is_cut_at_its_length() -> None:

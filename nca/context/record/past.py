@@ -19,7 +19,7 @@ from nca.context.record.script import STOPS, UNSPACED_STOPS
 from nca.context.record.text import GAPS, read_again
 from nca.context.summary import is_summary
 from nca.context.tokens import text_tokens
-from nca.context.view import RECALL, Marker, Range, without_ranges
+from nca.context.view import RECALL, Marker, Range, is_in, without_ranges
 from nca.messages import Entry, Message, ToolCall
 
 FAR = 4_000
@@ -193,8 +193,8 @@ class Past:
 
     @cached_property
     def named(self) -> list[int]:
-        """The messages that a model has named, newest first."""
-        return [seq for seq in sorted(self.important, reverse=True) if seq <= self.history.head]
+        """The messages that a model has named, newest first: those that belong to the conversation."""
+        return [seq for seq in sorted(self.important, reverse=True) if is_in(seq, self.spans)]
 
     @cached_property
     def answers(self) -> Iterable[Answer]:

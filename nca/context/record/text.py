@@ -86,8 +86,14 @@ def _line(piece: Piece, numbered: bool) -> str:
 
 
 def read_again(text: str) -> tuple[str, dict[Section, list[str]]]:
-    """The prose of a record, nca's or another program's, and its lines by section; without numbers."""
-    rest = _PREFACE.sub("", clean_prose(text), count=1).strip()
+    """The prose of a record, nca's or another program's, and its lines by section.
+
+    Without the messages' numbers, if its note speaks of them: else a number in brackets is what somebody said.
+    """
+    cleaned = clean_prose(text)
+    note = _PREFACE.search(cleaned)
+    numbered = note is not None and note[0].endswith(HOW_TO_READ)
+    rest = _PREFACE.sub("", cleaned, count=1).strip()
     prose: list[str] = []
     found: dict[Section, list[str]] = {}
     first, *blocks = f"\n{rest}".split(_HEADING)
@@ -99,17 +105,17 @@ def read_again(text: str) -> tuple[str, dict[Section, list[str]]]:
         elif section is Section.NAMES:
             found.setdefault(section, []).extend(body.split(" · "))
         else:
-            found.setdefault(section, []).extend(_lines(body))
+            found.setdefault(section, []).extend(_lines(body, numbered=numbered))
     return "\n\n".join(prose).strip(), found
 
 
-def _lines(body: str) -> list[str]:
+def _lines(body: str, *, numbered: bool) -> list[str]:
     """The items of a section; lines that are indented belong to the item before them."""
     items: list[str] = []
     for row in body.splitlines():
         if row.startswith("- "):
             number, _, text = row[2:].partition(") ")
-            items.append(text if number[:1] == "(" and number[1:].isdigit() else row[2:])
+            items.append(text if numbered and number[:1] == "(" and number[1:].isdecimal() else row[2:])
         elif items:
             items[-1] += "\n" + row.removeprefix("  ")
     return [item.rstrip() for item in items]

@@ -19,7 +19,7 @@ from typing import Literal
 import msgspec
 
 from nca.errors import SessionLocked, StoreDamaged, StoreError, StoreUnreachable
-from nca.humanize import counted
+from nca.humanize import counted, natural
 from nca.messages import Entry, Message
 from nca.safe_files import PRIVATE, paths_below, sync_folder
 from nca.sessions import log, store_errors, transfer, usage
@@ -116,8 +116,8 @@ def left_in(path: Path) -> list[tuple[Path, str, int]]:
     found = []
     for spool in sorted(paths_below(path.parent / "spool", "*.jsonl")):
         session_id, _, token = spool.stem.rpartition("-")
-        if session_id and token.isdecimal():
-            found.append((spool, session_id, int(token)))
+        if session_id and (number := natural(token)) is not None:
+            found.append((spool, session_id, number))
     return found
 
 

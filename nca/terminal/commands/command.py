@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 import msgspec
 
 from nca.errors import NcaError, ProgramFault, UsageError
+from nca.humanize import natural
 from nca.terminal import commands
 from nca.terminal.interrupts import Leave, Stopped
 from nca.terminal.render.event_lines import NAMES
@@ -100,8 +101,9 @@ def takes_no(command: str, written: str, advice: str) -> UsageError:
 
 def number_to_remove(command: str, written: str, most: int) -> int:
     """The number of an entry in the command's list of `most`. Raises UsageError."""
-    if written.isdecimal() and len(written) < 10 and 1 <= int(written) <= most:
-        return int(written)
+    number = natural(written)
+    if number is not None and 1 <= number <= most:
+        return number
     valid = f"Valid: {'1' if most == 1 else f'1 to {most}'}; /{command} shows them." if most else "The list is empty."
     if written.isdecimal():
         raise UsageError(f"There is no number {one_line(written, 20)}.", advice=valid)

@@ -18,7 +18,7 @@ from nca.context.parts import LABELS
 from nca.context.retention import kept_in_words
 from nca.context.view import Marker, Range, Stub, Summary, hidden_by, is_in, merge_ranges
 from nca.errors import UsageError
-from nca.humanize import counted, duration, local_time
+from nca.humanize import counted, duration, local_time, natural
 from nca.models.catalog import money
 from nca.terminal.commands.command import App
 from nca.terminal.panels.context_list import BLOCK, FREE
@@ -141,9 +141,9 @@ def seq_of(app: App, wanted: str) -> int:
         if newest is None:
             raise UsageError("You have not sent a message yet.")
         return newest
-    if not wanted.isdecimal():
+    if (number := natural(wanted)) is None:
         raise UsageError(f"{one_line(wanted, 40)} is not a message number.", advice="/context pin lists the numbers.")
-    return int(wanted)
+    return number
 
 
 def as_text(ranges: Iterable[Range]) -> str:

@@ -16,7 +16,7 @@ from nca.errors import UsageError
 from nca.file_history.changes import unchanged
 from nca.file_history.plan import EVERYTHING_CERTAIN, LINKED, Choice
 from nca.file_history.restore import Watch
-from nca.humanize import counted, local_time
+from nca.humanize import counted, local_time, natural
 from nca.terminal.commands.command import App, Command, Suggestion, beginning_with, takes_no
 from nca.terminal.input.line_kind import line_of
 from nca.terminal.panels.context import in_effect
@@ -66,8 +66,8 @@ class RewindCommand(Command):
             raise takes_no(self.name, what, "Valid: both, chat, files.")
         if not argument:
             point = await _chosen(app)
-        elif number.isdecimal() and len(number) < 10:
-            point = app.conversation.rewinds.point(int(number))
+        elif (seq := natural(number)) is not None:
+            point = app.conversation.rewinds.point(seq)
         else:
             raise UsageError(
                 f"{one_line(number, 40)} is not a message's number.", advice="/rewind without a number lists yours."

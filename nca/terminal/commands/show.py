@@ -22,7 +22,7 @@ from rich.text import Text
 from nca.agent.turn import GOES_ON
 from nca.context.file_reads import is_cut_off
 from nca.errors import UsageError
-from nca.humanize import counted, duration
+from nca.humanize import counted, duration, natural
 from nca.messages import Entry, Message, ToolCall
 from nca.terminal.commands.command import App, Command, Suggestion, takes_no
 from nca.terminal.input.pastes import installed, run_program
@@ -60,8 +60,8 @@ class ShowCommand(Command):
             _show_thoughts(app, backwards())
             return
         word = word if word != _LAST else "1"
-        number = int(word) if word.isdecimal() and len(word) < 9 else 0
-        if word and number < 1:
+        number = natural(word) or 0
+        if word and not number:
             raise takes_no(self.name, argument, "Valid: thoughts, last, or a number (1 is the last call).")
         found = next(islice(calls_backwards(backwards()), max(number, 1) - 1, None), None)
         if found is None and not word and _thoughts(backwards()):
@@ -303,8 +303,8 @@ def code_blocks(markdown: str) -> list[str]:
 def _number(words: Sequence[str], argument: str) -> int:
     if not words:
         return 1
-    if len(words) == 1 and words[0].isdecimal() and 0 < len(words[0]) < 9 and int(words[0]) > 0:
-        return int(words[0])
+    if len(words) == 1 and (number := natural(words[0])):
+        return number
     raise takes_no("copy", argument, "Valid: code, or a number (1 is the last).")
 
 

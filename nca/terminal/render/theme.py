@@ -13,6 +13,8 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from nca.humanize import natural
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.theme import Theme
@@ -88,10 +90,10 @@ def background(theme: str, environment: Mapping[str, str] = os.environ) -> str:
     if theme in PALETTES:
         return theme
     # `15;0`, or `0;default;15`: the foreground's number first, the background's last.
-    number = environment.get("COLORFGBG", "").rpartition(";")[2].strip()
-    if not number.isdecimal() or not 0 <= int(number) <= 15:
+    number = natural(environment.get("COLORFGBG", "").rpartition(";")[2].strip())
+    if number is None or number > 15:
         return UNKNOWN
-    return "light" if int(number) in _LIGHT_NUMBERS else "dark"
+    return "light" if number in _LIGHT_NUMBERS else "dark"
 
 
 def has_colour(environment: Mapping[str, str] = os.environ) -> bool:
@@ -152,14 +154,13 @@ def screen_console(environment: Mapping[str, str] = os.environ) -> Console:
 
 def plain_console(environment: Mapping[str, str]) -> Console:
     """A console that renders for pipes and dumb terminals, without escape codes."""
-    columns = environment.get("COLUMNS", "")
     return _console(
         environment,
         color_system=None,
         force_terminal=False,
         no_color=True,
         legacy_windows=False,
-        width=int(columns) if columns.isdigit() and int(columns) > 0 else PLAIN_WIDTH,
+        width=natural(environment.get("COLUMNS", "")) or PLAIN_WIDTH,
     )
 
 

@@ -10,7 +10,7 @@ from datetime import date, datetime
 from typing import Any
 from urllib.parse import urlsplit
 
-from nca.humanize import one_line, unambiguous
+from nca.humanize import natural, one_line, unambiguous
 
 Value = str | int | float | bool | list[str]
 MOST_FIELDS = 20
@@ -179,8 +179,9 @@ class Field:
         for value, shown in choices:
             if text in (value, shown):
                 return value
-        if text.isdecimal() and 1 <= int(text) <= len(choices):
-            return choices[int(text) - 1][0]
+        number = natural(text)
+        if number is not None and 1 <= number <= len(choices):
+            return choices[number - 1][0]
         raise ValueError(f"valid: 1 to {len(choices)}" if choices else "there is nothing to choose")
 
 

@@ -22,9 +22,12 @@ def test_lines_come_back_in_their_sections(rows: list[tuple[Section, str]]) -> N
     prose, found = read_again(text)
     assert prose == ""
     for section in HEADINGS:
-        said = [" ".join(one.split()) for where, one in rows if where is section]
-        # A number in brackets at the beginning is read as a message's: it is one in the records of a chat.
-        assert len(found.get(section, [])) == len(said)
+        said = [one for where, one in rows if where is section]
+        assert [_trimmed(one) for one in found.get(section, [])] == [_trimmed(one) for one in said]
+
+
+def _trimmed(text: str) -> str:
+    return "\n".join(map(str.rstrip, text.splitlines()))
 
 
 def test_numbers_are_those_of_the_messages() -> None:

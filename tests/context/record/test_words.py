@@ -22,6 +22,13 @@ def _past(*messages: Message, important: frozenset[int] = frozenset()) -> Past:
     return Past(history, ((1, history.head),), important=important)
 
 
+def test_what_is_no_part_of_the_conversation_is_not_said_even_if_a_model_names_it() -> None:
+    past = _past(*(Message("user", f"Word {seq}.") for seq in range(1, 6)), important=frozenset({2, 4, 9}))
+    past.spans = ((1, 3), (5, 5))
+    assert past.named == [2]
+    assert [piece.text for piece in short(past)] == ["Word 2.", "Word 5.", "Word 1.", "Word 3."]
+
+
 def test_only_what_was_typed_is_the_persons_words() -> None:
     said = said_in(user_message((Span("Look at this:\n", "typed"), Span(LOG, "pasted"))))
     assert said is not None
