@@ -85,6 +85,10 @@ class ToolCall(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     made_by: str = ""
 
 
+SIGNED_THOUGHTS = "thinking_blocks"
+"""litellm's key in `extra` for a model's signed thoughts."""
+
+
 class Message(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """One message of a conversation. Immutable.
 

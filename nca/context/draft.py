@@ -29,7 +29,6 @@ from nca.context.view import (
     without_recall,
 )
 from nca.messages import Entry, Message
-from nca.wire import content_text
 
 
 @dataclass(slots=True)
@@ -141,7 +140,7 @@ class Draft:
         """Raw tokens saved by showing message `seq` as a stub; 0 or less if the stub is not smaller."""
         stub = block.stubs.get(seq)
         message = self.history.message(seq)
-        if stub is None and not message.tool_calls:
+        if stub is None and not message.tool_calls and not message.extra:
             now = self.history.run_tokens(seq, seq) - MESSAGE_TOKENS
         else:
             now = content_tokens(stub.text if stub else message.content)
@@ -165,9 +164,9 @@ class Draft:
 
     def remove_stub(self, block: Block, seq: int) -> None:
         """Show message `seq` as it is again."""
-        before, saved = block.raw, -self.saving(block, seq, content_text(self.history.message(seq).content))
-        del block.stubs[seq]
-        block.raw = block.raw + saved if block.is_sound else self._block_raw(block)
+        before, stub = block.raw, block.stubs.pop(seq)
+        more = content_tokens(self.history.message(seq).content) - content_tokens(stub.text)
+        block.raw = block.raw + more if block.is_sound else self._block_raw(block)
         self.raw += block.raw - before
 
     def _stub(self, block: Block, stub: Stub) -> None:

@@ -45,6 +45,8 @@ _HEAD_CHARS = 65_536
 _PAGE = re.compile(rb"/Type\s*/Page(?![a-zA-Z])")
 _DATA_URL = re.compile(r"data:[^,]{0,200},")
 _WAV_RATE = struct.Struct("<I")
+_STANDARD = str.maketrans("-_", "+/")
+"""To the alphabet of base64 from the one for addresses."""
 
 
 def media_tokens(part: MediaPart) -> int:
@@ -54,7 +56,7 @@ def media_tokens(part: MediaPart) -> int:
         case "image":
             return _image_tokens(data)
         case "document":
-            return _document_tokens(_decoded(data))
+            return _document_tokens(raw) if (raw := _decoded(data)) else _text_tokens(part.payload)
         case "audio":
             return _audio_tokens(_decoded(data))
 
@@ -101,6 +103,11 @@ def _document_tokens(raw: bytes) -> int:
     return PAGE_TOKENS * (len(_PAGE.findall(raw)) or ceil(len(raw) / PAGE_BYTES))
 
 
+def _text_tokens(payload: Any) -> int:
+    """Of what holds no file but names one, or is a part of a type that nobody here knows."""
+    return max(PAGE_TOKENS, sum(map(count, _texts(payload))))
+
+
 def _audio_tokens(raw: bytes) -> int:
     seconds = len(raw) / AUDIO_BYTES_PER_SECOND
     if raw[:4] == b"RIFF" and raw[8:12] == b"WAVE" and raw[12:16] == b"fmt ":
@@ -129,8 +136,9 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _decoded(data: str) -> bytes:
-    """The decoded base64; b"" if it is not valid."""
+    """The decoded base64, in lines or not; b"" for any other text."""
+    data = "".join(data.splitlines()).translate(_STANDARD)
     try:
-        return base64.b64decode(data[: len(data) - len(data) % 4] or "")
+        return base64.b64decode(data[: len(data) - len(data) % 4] or "", validate=True)
     except ValueError:
         return b""

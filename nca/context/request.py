@@ -13,12 +13,11 @@ from nca.context.rules.cut_points import regular_spans
 from nca.context.rules.messages import without_media
 from nca.context.validate import family_of
 from nca.context.view import Verbatim, View
-from nca.messages import Message
+from nca.messages import SIGNED_THOUGHTS, Message
 from nca.wire import message_to_dict
 
-SIGNED_THOUGHTS = "thinking_blocks"
 BLOCKS = "provider_specific_fields"
-"""litellm's key for a message's signed thoughts and a provider's blocks of compaction."""
+"""litellm's key for a provider's blocks of compaction."""
 
 
 def resolve(history: History, view: View | None = None) -> list[Message]:

@@ -7,9 +7,10 @@ into a model's tokens.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from nca.context.media import media_tokens
-from nca.messages import AttachmentPart, Entry, MediaPart, Message, Part, TextPart, ToolCall
+from nca.messages import SIGNED_THOUGHTS, AttachmentPart, Entry, MediaPart, Message, Part, TextPart, ToolCall
 from nca.vocabulary import about, count
 from nca.wire import content_text, is_one_text, part_text
 
@@ -17,6 +18,8 @@ MESSAGE_TOKENS = 4
 """The frame of a message: its start, its role and its end (OpenAI's cookbook, "How to count tokens with tiktoken")."""
 CONVERSATION_TOKENS = 3
 """The beginning of the answer, from the same source."""
+_HIDDEN_CHARS = 5
+"""Characters of base64 for each token of an encrypted text: three quarters of them are bytes."""
 NEAR_TOKENS = 2_000_000
 """Twice the largest window there is."""
 
@@ -50,10 +53,25 @@ def log_tokens(entries: Sequence[Entry]) -> list[int]:
 
 
 def message_tokens(message: Message) -> int:
-    """Tokens of one message with its framing, call names and arguments. Reasoning is not sent, so not counted."""
+    """Tokens of one message with its framing, call names, arguments, and the thoughts that go back to their maker.
+
+    Other reasoning is not sent, so not counted.
+    """
     content, calls = message.content, message.tool_calls
     size = MESSAGE_TOKENS + (text_tokens(content) if type(content) is str else content_tokens(content))
+    if message.extra:
+        size += sum(map(_thought_tokens, message.extra.get(SIGNED_THOUGHTS) or ()))
     return size + sum(map(call_tokens, calls)) if calls else size
+
+
+def _thought_tokens(block: Any) -> int:
+    """Tokens of a signed thought; an encrypted one is about as long as its text was."""
+    if not isinstance(block, dict):
+        return 0
+    hidden = block.get("data")
+    text = block.get("thinking")
+    size = len(hidden) // _HIDDEN_CHARS if isinstance(hidden, str) else 0
+    return size + (text_tokens(text) if isinstance(text, str) else 0)
 
 
 def content_tokens(content: str | tuple[Part, ...] | None) -> int:

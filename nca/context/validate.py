@@ -56,7 +56,7 @@ def shapes(messages: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             yield f"{place}: the role {role!r} is not known"
         if calls is not None and (not calls or role != "assistant"):
             yield f"{place}: tool_calls must be a non-empty list on an assistant message"
-        if content is None and not calls and not (message.get("refusal") or message.get("audio")):
+        if content == [] or (content is None and not calls and not (message.get("refusal") or message.get("audio"))):
             yield f"{place}: no content"
         for call in calls or ():
             yield from (f"{place}: {problem}" for problem in call_problems(call))

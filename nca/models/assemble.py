@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from nca.errors import AnswerFiltered, OnlyReasoned, ProviderFailure
-from nca.messages import Message, ResponseFacts, Usage, clean_text
+from nca.messages import SIGNED_THOUGHTS, Message, ResponseFacts, Usage, clean_text
 from nca.models.claude import ClaudeBlocks, as_count, samplings
 from nca.models.error_details import looks_like_error
 from nca.models.explain import BrokenStream, EmptyAnswer
@@ -115,7 +115,7 @@ class Assembler:
         has_stopped = self._blocks.summary is not None and not text.strip() and not calls
         if not has_stopped and not calls:
             self._refuse_errors(text)
-        thinking = {"thinking_blocks": self._blocks.thinking} if self._blocks.thinking else {}
+        thinking = {SIGNED_THOUGHTS: self._blocks.thinking} if self._blocks.thinking else {}
         message = Message(
             role="assistant",
             content=text or None,

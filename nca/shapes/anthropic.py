@@ -12,10 +12,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from nca.context.request import SIGNED_THOUGHTS
 from nca.errors import InvalidMessages
 from nca.humanize import kind_name, shown_value
-from nca.messages import MediaPart, Message, Part, TextPart, ToolCall, clean_text
+from nca.messages import SIGNED_THOUGHTS, MediaPart, Message, Part, TextPart, ToolCall, clean_text
 from nca.shapes import shaped
 from nca.wire import is_note, plain_json, text_part
 

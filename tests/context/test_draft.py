@@ -15,7 +15,7 @@ from nca.context.record.steps import LEAST_RESULT_TOKENS
 from nca.context.request import resolve
 from nca.context.view import Marker, Stub, Summary, Verbatim, View, check_partition
 from nca.errors import ContextDoesNotFit
-from nca.messages import Message
+from nca.messages import MediaPart, Message, TextPart
 from tests.context.logs import history_of, logs
 from tests.context.samples import (
     agent_turn,
@@ -105,6 +105,23 @@ def test_stubs_save_what_they_say() -> None:
     assert draft.saving(block, 3, "[gone]") == 0
     assert draft.saving(block, 3, "[gone] and more than that") < 0
     assert draft.shown(block)[1].content == "[gone]"
+
+
+@some
+@given(st.text("ab .", min_size=1, max_size=300).filter(str.strip))
+def test_a_stub_that_is_taken_back_costs_what_the_message_costs(text: str) -> None:
+    picture = MediaPart("image", {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}})
+    thoughts = {"thinking_blocks": [{"type": "thinking", "thinking": "why? " * 40, "signature": "s"}]}
+    draft = draft_of(
+        [Message("user", (TextPart("See."), picture)), Message("assistant", "Seen. " * 90, extra=thoughts), user("Go.")]
+    )
+    before = draft.settle()
+    for block in draft.blocks():
+        for seq in block.seqs:
+            draft.put_stub(block, seq, text, "prune")
+            assert draft.tokens == draft.settle()
+            draft.remove_stub(block, seq)
+            assert draft.tokens == draft.settle() == before
 
 
 def test_fixed_is_prompt_pins_system_and_the_newest_user_message() -> None:

@@ -92,6 +92,19 @@ def test_a_document_counts_its_pages(pages: int) -> None:
     assert media_tokens(MediaPart("document", {})) == PAGE_TOKENS
 
 
+def test_base64_in_lines_and_in_the_alphabet_of_addresses_is_base64_too() -> None:
+    raw = b"%PDF-1.7\n\xe2\xe3\xff\xff" + b"<</Type/Page /Parent 1 0 R>>\n" * 9
+    for data in (base64.encodebytes(raw).decode(), base64.urlsafe_b64encode(raw).decode()):
+        payload = {"type": "file", "file": {"file_data": f"data:application/pdf;base64,{data}"}}
+        assert media_tokens(MediaPart("document", payload)) == 9 * PAGE_TOKENS
+
+
+@pytest.mark.parametrize("word", ["word ", "Wörter, ", "a.b "])
+def test_what_is_not_base64_is_text(word: str) -> None:
+    found = MediaPart("document", {"type": "web_search_result", "content": [{"text": word * 9_000}, {"text": "more"}]})
+    assert media_tokens(found) >= count(word * 9_000)
+
+
 def test_a_clip_counts_its_seconds() -> None:
     header = b"RIFF\0\0\0\0WAVEfmt " + struct.pack("<IHHIIHH", 16, 1, 1, 8_000, 16_000, 2, 16)
     assert media_tokens(clip(header + b"\0" * (160_000 - len(header)))) == 320

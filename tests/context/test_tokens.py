@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
 from hypothesis import given
@@ -79,6 +81,15 @@ def test_what_is_sent_is_what_is_counted(content: tuple[TextPart | AttachmentPar
 def test_reasoning_is_not_sent_so_not_counted() -> None:
     thought = Message("assistant", "hi", reasoning=WORDS * 90)
     assert message_tokens(thought) == message_tokens(Message("assistant", "hi"))
+
+
+def test_signed_thoughts_go_back_so_they_are_counted() -> None:
+    thought = {"type": "thinking", "thinking": WORDS * 90, "signature": "c2ln" * 500}
+    hidden = {"type": "redacted_thinking", "data": "x" * 1_000}
+    odd: list[Any] = [7, {"type": "thinking", "thinking": 3}]
+    said = Message("assistant", "hi", (ToolCall("a", "ls", "{}"),))
+    sent = msgspec.structs.replace(said, extra={"thinking_blocks": [thought, hidden, *odd]})
+    assert message_tokens(sent) - message_tokens(said) == count(WORDS * 90) + 200
 
 
 def test_far_behind_a_sample_of_a_long_text_decides(monkeypatch: pytest.MonkeyPatch) -> None:

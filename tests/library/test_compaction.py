@@ -72,6 +72,18 @@ def test_it_names_no_numbers_and_no_recall_which_its_reader_has_not(stages: tupl
     assert not re.search(r"(?m)^\s*- \(\d+\)|\(\d+\):|up to \(\d+\)", shown)
 
 
+@pytest.mark.parametrize("pictures", [1, 3])
+@pytest.mark.parametrize("sentences", [60, 400])
+def test_a_newest_message_with_pictures_is_counted_as_it_is_sent_once_it_is_cut(sentences: int, pictures: int) -> None:
+    picture = {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}
+    text = " ".join(f"Look at number {number}, please." for number in range(sentences))
+    newest = {"role": "user", "content": [{"type": "text", "text": text}, *[picture] * pictures]}
+    for window in (2_000, 8_000):
+        result = nca.compact([*_talk(1), newest], context_window=window, fit="cut")
+        assert result.tokens_after == nca.compact(result.messages, context_window=200_000).tokens_before
+        assert result.tokens_after <= result.budget_tokens
+
+
 def test_a_newest_message_that_is_larger_than_the_window_is_cut_only_where_the_caller_says_so() -> None:
     rows = [*_talk(3), {"role": "user", "content": f"The first word. {WORDS * 500} The last word."}]
     refused: list[dict[str, Any]] = [{}, {"fit": "refuse"}, {"fit": "refuse", "settings": {"context.fit": "cut"}}]

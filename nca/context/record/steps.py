@@ -13,7 +13,7 @@ from nca.context.record.past import Past
 from nca.context.record.piece import Piece, Subject, by_age
 from nca.context.record.said import BESIDE_SHARE, MEDIUM_TOKENS, beside_tokens
 from nca.context.rules.cut_points import blocks, regular_spans
-from nca.context.tokens import text_tokens
+from nca.context.tokens import content_tokens, text_tokens
 from nca.context.view import Range, Stub, looked_up
 from nca.humanize import counted
 from nca.messages import AttachmentPart, MediaPart, Message, Part, TextPart
@@ -103,7 +103,7 @@ def has_text(past: Past, seq: int, level: int | None) -> bool:
 def cut_content(message: Message, seq: int, level: int) -> Stub | None:
     """The same of a message by itself, as `shortened` has it."""
     level = max(level, LEAST_RESULT_TOKENS)
-    if text_tokens(content_text(message.content)) <= level + SEAM_TOKENS:
+    if content_tokens(message.content) <= level + SEAM_TOKENS:
         return None
     return _cut(message, seq, shortened(message, level), numbered=True)
 

@@ -122,10 +122,16 @@ def is_full(message: Message) -> bool:
 
 
 def without_nothing(messages: list[Message]) -> list[Message]:
-    """Messages without any content are left out; an empty text is content."""
-    if all(message.content is not None or message.tool_calls for message in messages):
+    """Messages without any content are left out, and a result says that it is empty; an empty text is content."""
+    if not any(message.content in ((), None) for message in messages):
         return messages
-    return [message for message in messages if message.content is not None or message.tool_calls]
+    kept = []
+    for message in messages:
+        if message.content not in ((), None):
+            kept.append(message)
+        elif message.role == "tool" or message.tool_calls:
+            kept.append(msgspec.structs.replace(message, content=NO_OUTPUT if message.role == "tool" else None))
+    return kept
 
 
 def _full_parts(message: Message) -> object:

@@ -9,15 +9,12 @@ from __future__ import annotations
 from collections.abc import Generator
 from dataclasses import dataclass
 
-from nca.context.draft import Block, Draft, Part, covered
+from nca.context.draft import Block, Draft, covered
 from nca.context.history import complete_turns
 from nca.context.record.compose import plain_record
 from nca.context.stages.summarize import summarize_range
 from nca.context.stages.truncate import truncated
 from nca.context.summary import SummaryFailure, SummaryJob, SummaryReply, SummaryRequest, Written
-from nca.context.tokens import message_tokens
-from nca.context.view import Marker
-from nca.messages import Message
 
 MEMORY_TOKENS = 2_000
 """Raw tokens of the text for the day's memory file."""
@@ -48,7 +45,8 @@ def trim(
     written = yield from summarize_range(draft, job, older, target_tokens)
     if written is not None:
         return Trimmed("\n\n".join(text for text in (written.prose, note) if text), written)
-    _leave_out(draft, older)
+    # Turns smaller than any summary of them.
+    draft.replace(older, truncated(draft.marker_id(), older))
     return Trimmed(note, None)
 
 
@@ -66,12 +64,3 @@ def _older_half(draft: Draft, fewest: int, most: int) -> list[Block]:
         going += (len(complete) - going) // 2
     first_kept = complete[going]
     return [block for block in draft.blocks() if block.last < first_kept and not block.is_locked]
-
-
-def _leave_out(draft: Draft, older: list[Block]) -> None:
-    """Turns smaller than any summary of them: behind a marker, with its text if that is well below them."""
-    leaving, marker_id = list[Part](older), draft.marker_id()
-    marker = truncated(marker_id, leaving)
-    if sum(block.raw for block in older) <= 2 * message_tokens(Message("user", marker.text)):
-        marker = Marker(marker_id, marker.ranges, "")
-    draft.replace(leaving, marker)

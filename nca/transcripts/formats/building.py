@@ -15,8 +15,7 @@ from typing import Any, Literal, TypeGuard
 
 import msgspec
 
-from nca.context.request import SIGNED_THOUGHTS
-from nca.messages import AttachmentPart, MediaPart, Message, Part, TextPart, ToolCall, clean_text
+from nca.messages import SIGNED_THOUGHTS, AttachmentPart, MediaPart, Message, Part, TextPart, ToolCall, clean_text
 from nca.shapes.shaped import as_chat_message
 from nca.transcripts.formats.row import Row, name_of, row_of, rows_of, text_of
 from nca.words import Source

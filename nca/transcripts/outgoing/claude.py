@@ -11,8 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from nca.context.request import SIGNED_THOUGHTS
-from nca.messages import Message, Usage
+from nca.messages import SIGNED_THOUGHTS, Message, Usage
 from nca.shapes.shaped import arguments_of
 from nca.transcripts.formats.claude_code import COUNTS, FORMAT
 from nca.transcripts.outgoing.conversation import Agent, Media, Outgoing, Sent, counts, iso, pieces, thoughts

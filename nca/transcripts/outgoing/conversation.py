@@ -21,13 +21,12 @@ from typing import Any, NamedTuple, Protocol
 import msgspec
 
 from nca.context.record.text import HOW_TO_READ
-from nca.context.request import SIGNED_THOUGHTS
 from nca.context.rules import BLOCK_REPAIRS
 from nca.context.rules.calls import with_results_in_order, with_unique_ids
 from nca.context.rules.messages import with_one_assistant, with_user_first
 from nca.context.view import Marker, Stub, Summary, without_recall
 from nca.errors import NcaError, UsageError
-from nca.messages import Entry, Message, Usage
+from nca.messages import SIGNED_THOUGHTS, Entry, Message, Usage
 from nca.sessions.transfer import SessionCopy
 from nca.sessions.usage import UsageRow
 from nca.shapes.shaped import Origins, as_chat_message

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import msgspec
 from hypothesis import given
 
-from nca.context.rules.messages import NO_OUTPUT, without_empty
+from nca.context.rules.messages import NO_OUTPUT, without_empty, without_nothing
 from nca.messages import MediaPart, Message, TextPart
 from tests.context.logs import logs
 from tests.context.samples import assistant, call, calling, result, some, user
@@ -20,6 +21,13 @@ def test_empty_talk_goes_and_an_empty_result_says_so() -> None:
 def test_empty_parts_go_and_media_stay() -> None:
     log = [Message("user", (TextPart(" "), IMAGE)), Message("user", (TextPart(""),)), Message("user", ())]
     assert without_empty(log) == [Message("user", (IMAGE,))]
+
+
+def test_no_list_of_parts_is_empty() -> None:
+    log = [user(""), Message("user", ()), calling(call("a")), msgspec.structs.replace(result("a"), content=())]
+    log.append(msgspec.structs.replace(calling(call("b")), content=()))
+    assert without_nothing(log) == [user(""), calling(call("a")), result("a", NO_OUTPUT), calling(call("b"))]
+    assert without_nothing([user(), Message("assistant", None)]) == [user()]
 
 
 def test_what_says_something_stays() -> None:

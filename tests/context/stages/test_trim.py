@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from nca.config.schema import ContextSettings
 from nca.context.history import complete_turns
 from nca.context.plan import no_summarizer
+from nca.context.record.compose import plain_record
+from nca.context.record.past import Past
 from nca.context.tokens import MESSAGE_TOKENS
 from nca.context.validate import CHECKS, validate_request
 from nca.context.view import Marker, Summary, check_partition
@@ -75,13 +77,14 @@ def test_a_turn_that_begins_in_a_pinned_step_stays_and_twice_is_once() -> None:
     assert not compacted(history, WINDOW, settings=ContextSettings(max_turns=3)).compacted
 
 
-def test_turns_smaller_than_a_summary_leave_behind_a_silent_marker() -> None:
+def test_turns_smaller_than_a_summary_leave_behind_how_to_find_them() -> None:
     log = [one for number in range(1, 7) for one in (user(f"Why {number}"), assistant(f"So {number}"))]
     history = history_of(log)
     proposal = compacted(history, WINDOW, settings=FOUR, summarizer=answering())
     assert proposal.compacted
     assert "So 3" in proposal.trimmed_text
-    assert [item.text for item in history.view.items if isinstance(item, Marker)] == [""]
+    assert ["recall expand=1-6" in item.text for item in history.view.items if isinstance(item, Marker)] == [True]
+    assert "Why 1" in plain_record(history, Past.of(history).spans, 500), "they are no messages that a person cleared"
     assert [row["content"] for row in sent(history)][-6:] == [message.text for message in log[6:]]
 
 

@@ -49,6 +49,8 @@ def test_a_valid_request() -> None:
         ([USER, {"role": "assistant", "content": "x", "tool_calls": []}], "non-empty list"),
         ([{**USER, "tool_calls": called()["tool_calls"]}, answered()], "on an assistant message"),
         ([USER, {"role": "assistant", "content": None}], "message 2: no content"),
+        ([{"role": "user", "content": []}], "message 1: no content"),
+        ([USER, {**called(), "content": []}, answered()], "message 2: no content"),
         ([{"role": "user", "content": "\ud800"}], "cannot be encoded"),
     ],
 )

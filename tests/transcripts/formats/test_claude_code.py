@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from nca.context.history import History
-from nca.context.request import SIGNED_THOUGHTS, repair, resolve
+from nca.context.request import repair, resolve
 from nca.context.validate import validate_request
-from nca.messages import MediaPart, Usage
+from nca.messages import SIGNED_THOUGHTS, MediaPart, Usage
 from nca.sessions.transfer import SessionCopy
 from nca.transcripts.conversation_file import read_conversation
 from nca.transcripts.formats.assemble import Assembled, assemble
