@@ -354,7 +354,7 @@ class Compactor:
             before, after = (n / proposal.budget_tokens for n in (proposal.tokens_before, proposal.tokens_after))
             by_kind = proposal.facts.by_kind() if proposal.facts else {}
             # What was piped in is not counted among the words: without this, a message that is cut seems to be whole.
-            cut = ", the newest one cut" if proposal.cut_newest else ""
+            cut = ", the newest message cut" if proposal.cut_newest else ""
             kept = f"; kept {kept_in_words(by_kind)}{cut}" if by_kind else ""
             stages = stages_in_words(proposal.stages_used, new_writer(view, proposal.view))
             return "completed", f"Compacted {numbers} ({before:.0%} → {after:.0%} of the budget, by {stages}{kept})."

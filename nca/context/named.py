@@ -15,7 +15,7 @@ SHORTEST, LONGEST = 5, 100
 LINES_REMEMBERED = 4_096
 _FIRST = r"A-Za-z0-9_\u00c0-\u024f\u0300-\u036f\u1e00-\u1eff"
 """Latin script, with all its marks: other scripts have no identifiers, and some put no blanks between words."""
-_NAME = re.compile(rf"[{_FIRST}][{_FIRST}$-]*+(?:[./:@#-]+[{_FIRST}$-]++)*+%?")
+_NAME = re.compile(rf"(?:/(?<=[\s\"'`(=\[]/))?[{_FIRST}][{_FIRST}$-]*+(?:[./:@#-]+[{_FIRST}$-]++)*+%?")
 _DIGITS = "0123456789"
 _COLOUR, _NUMBERS = "\x1b[", f"{_DIGITS};?"
 """The beginning of a code that colours output or clears the screen: numbers and a letter follow, which would be read as
@@ -36,7 +36,7 @@ def _names_of(text: str) -> frozenset[str]:
         text = " ".join([before, *(part.lstrip(_NUMBERS)[1:] for part in behind)])
     # Most words are plain: one method call tells them from names.
     words = (name for name in set(_NAME.findall(text)) if not (name.isalpha() and name[1:].islower()))
-    found = (_without_place(name).strip("./:@#-") for name in words)
+    found = (_without_place(name).rstrip("/").strip(".:@#-") for name in words)
     return frozenset(
         name for name in found if SHORTEST <= len(name) <= LONGEST and _SHAPE.match(name) and not _is_quantity(name)
     )

@@ -230,6 +230,9 @@ def test_japanese_is_cut_behind_its_sentences_and_by_its_items() -> None:
     assert names_of("300mlの小瓶を別に作る、Übung/42") == {"Übung/42"}
     assert names_of("src/a.py:113:def f:") == names_of("src/a.py:7: at src/a.py:7:5") == {"src/a.py"}
     assert names_of("http://localhost:8080/api nginx:1.25") == {"http://localhost:8080/api", "nginx:1.25"}
+    assert names_of("cat /etc/hosts ./src/a.py and/or --file=/b/c.d/ (/x/y.z)") == {"/etc/hosts", "src/a.py"} | {
+        *("and/or", "/b/c.d", "/x/y.z")
+    }
     assert names_of("\x1b[2Jclear \x1b[31mred\x1b[0m src/a.py") == {"src/a.py"}
 
 
