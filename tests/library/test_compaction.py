@@ -72,6 +72,17 @@ def test_it_names_no_numbers_and_no_recall_which_its_reader_has_not(stages: tupl
     assert not re.search(r"(?m)^\s*- \(\d+\)|\(\d+\):|up to \(\d+\)", shown)
 
 
+@pytest.mark.parametrize("results", [50, 300, 1_000])
+def test_the_target_is_filled_where_repairs_cost_more_than_what_they_repair(results: int) -> None:
+    """A result without its call costs several times its tokens, since the call is made up."""
+    orphans = [{"role": "tool", "tool_call_id": f"c{n}", "content": f"said {n} and more"} for n in range(results)]
+    log = [{"role": "user", "content": "Use tabs."}, *orphans, {"role": "user", "content": "Go on."}]
+    result = nca.compact(log, context_window=3_000)
+    assert result.compacted == (results > 50)
+    assert "Use tabs." in str(result.messages)
+    assert result.tokens_after >= (0.95 if result.compacted else 0.5) * result.target_tokens
+
+
 @pytest.mark.parametrize("pictures", [1, 3])
 @pytest.mark.parametrize("sentences", [60, 400])
 def test_a_newest_message_with_pictures_is_counted_as_it_is_sent_once_it_is_cut(sentences: int, pictures: int) -> None:

@@ -81,6 +81,7 @@ class Past:
     readable: set[str] = field(default_factory=set)
     """Names that can be read in the pieces taken so far."""
     _newer: dict[int, int] = field(default_factory=dict)
+    _before: dict[int, int] = field(default_factory=dict)
     _others: dict[str, Others] = field(default_factory=dict)
     _found: dict[Callable[[Past], Iterator[Any]], Shared[Any]] = field(default_factory=dict)
 
@@ -211,9 +212,18 @@ class Past:
             if is_answer(message):
                 next((one for one in self.answers if one.seq <= seq), None)
             elif message.role == "tool":
-                calling = next((one for one in range(seq - 1, 0, -1) if self.history.message(one).role != "tool"), 0)
+                calling = self._before_results(seq)
                 next((one for one in self._results if one.seq < calling), None)
         return self._newer.get(seq, 0)
+
+    def _before_results(self, seq: int) -> int:
+        """The message before the results among which this one is; 0: none."""
+        place = seq
+        while place and place not in self._before and self.history.message(place).role == "tool":
+            place -= 1
+        found = self._before.get(place, place)
+        self._before.update(dict.fromkeys(range(place + 1, seq + 1), found))
+        return found
 
     def is_copy(self, seq: int) -> bool:
         """Whether a later result says all that this one says."""

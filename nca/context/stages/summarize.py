@@ -214,7 +214,7 @@ def _fitted(draft: Draft, composer: Composer, target: int, prose: Prose) -> View
     meter = draft.meter
     room = _room(draft, composer, target)
     best: View | None = None
-    best_tokens = misses = 0
+    best_tokens, misses, fitting, missing = 0, 0, 0, room
     for _ in range(FIT_ROUNDS):
         view, left = composer.view(room, prose)
         meter.look(draft.history, view)
@@ -228,7 +228,11 @@ def _fitted(draft: Draft, composer: Composer, target: int, prose: Prose) -> View
             break
         # With another room other pieces are taken, which may be counted too low again: each miss leaves more beside.
         misses += not fits
-        room = max(0, room + (int(0.9 * error) if fits else misses * error - 8))
+        fitting, missing = (room, missing) if fits else (fitting, room)
+        wanted = room + (int(0.9 * error) if fits else misses * error - 8)
+        room = wanted if not misses or fitting < wanted < missing else (fitting + missing) // 2
+        if misses and room == fitting:
+            break
     assert best is not None
     if best_tokens > target and prose.text:
         # The parts that stay exceed the target: nobody's prose has room.
