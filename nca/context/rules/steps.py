@@ -5,6 +5,7 @@ A result answers a step only until the assistant speaks again: a later result is
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -29,6 +30,13 @@ class Step:
     calls: tuple[str, ...]
     results: dict[int, int] = field(default_factory=dict)
     repeated: list[int] = field(default_factory=list)
+    _waiting: dict[str, list[int]] = field(init=False)
+    """The places of the calls without a result, by id, the first of them last."""
+
+    def __post_init__(self) -> None:
+        self._waiting = {}
+        for place in range(len(self.calls) - 1, -1, -1):
+            self._waiting.setdefault(self.calls[place], []).append(place)
 
     @property
     def last(self) -> int:
@@ -40,11 +48,10 @@ class Step:
 
     def take(self, call_id: str, position: int) -> None:
         """Note a result, if it is for this step."""
-        for place, waiting in enumerate(self.calls):
-            if waiting == call_id and place not in self.results:
-                self.results[place] = position
-                return
-        if call_id in self.calls:
+        waiting = self._waiting.get(call_id)
+        if waiting:
+            self.results[waiting.pop()] = position
+        elif waiting is not None:
             self.repeated.append(position)
 
 
@@ -73,9 +80,8 @@ def open_step(messages: Sequence[Message]) -> int | None:
     for position in range(len(messages) - 1, -1, -1):
         message = messages[position]
         if message.role == "assistant":
-            answered = [later.tool_call_id for later in messages[position + 1 :] if later.role == "tool"]
-            waiting = [call.id for call in message.tool_calls]
-            return position if any(waiting.count(call) > answered.count(call) for call in waiting) else None
+            answered = Counter(later.tool_call_id for later in messages[position + 1 :] if later.role == "tool")
+            return position if Counter(call.id for call in message.tool_calls) - answered else None
     return None
 
 
