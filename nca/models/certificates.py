@@ -68,10 +68,15 @@ async def speaks_tls(address: str) -> bool:
     return True
 
 
-def refused_encryption(chain: Iterable[BaseException], where: str) -> tuple[str, str] | None:
+def refused_encryption(
+    chain: Iterable[BaseException], where: str, setting: str = "model.api_base"
+) -> tuple[str, str] | None:
     """What an error says that ended the beginning of an encrypted connection, and the advice; None for any other.
 
-    chain: the error and its causes. A connection that was lost meanwhile is another: it may hold the next time.
+    A connection that was lost meanwhile is another error: it may hold the next time.
+
+    chain    the error and its causes
+    setting  what names the address
     """
     import ssl
 
@@ -79,23 +84,23 @@ def refused_encryption(chain: Iterable[BaseException], where: str) -> tuple[str,
     for error in (one for link in chain for one in (link, link.__context__)):
         if isinstance(error, ssl.SSLCertVerificationError):
             said = one_line((error.verify_message or str(error)).rstrip("."), _MOST_CHARS)
-            return f"The certificate of {where} is not trusted: {said}.", _advice(error.verify_code)
+            return f"The certificate of {where} is not trusted: {said}.", _advice(error.verify_code, setting)
         lost = ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError, ssl.SSLWantReadError
         if isinstance(error, ssl.SSLError) and not isinstance(error, lost):
             reason = str(error.reason or "")
             if _NOT_ENCRYPTED.search(reason):
-                advice = "If it speaks only http, set model.api_base to its address with http://."
+                advice = f"If it speaks only http, set {setting} to its address with http://."
                 return f"{where} does not answer with encryption (https).", advice
             said = one_line(reason.replace("_", " ").lower() or str(error), _MOST_CHARS)
-            return f"No encrypted connection to {where} is possible: {said}.", "Check the address (model.api_base)."
+            return f"No encrypted connection to {where} is possible: {said}.", f"Check the address ({setting})."
     return None
 
 
-def _advice(code: int) -> str:
+def _advice(code: int, setting: str) -> str:
     if code in _EXPIRED:
         return "Check the clock of this machine; else its owner has to renew it."
     if code in _ANOTHERS:
-        return "Check the address (model.api_base)."
+        return f"Check the address ({setting})."
     named = [f"{name} is {os.environ[name]}" for name in VARIABLES if os.environ.get(name)]
     now = f" (now {' and '.join(named)})" if named else ""
     return f"{FILE}=FILE names a file of certificates to trust{now}."

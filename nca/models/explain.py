@@ -12,7 +12,16 @@ from nca.models import certificates, failures
 from nca.models.error_details import ErrorDetails, causes, read_error
 from nca.models.failure_rules import codes, says
 from nca.models.failures import MAX_TEXT_CHARS, PassingFailure, classify_provider_error, is_quota, quoted
-from nca.models.providers import EMBEDDED, address_of, is_loopback, key_of, provider_of, proxy_variable, start_of
+from nca.models.providers import (
+    EMBEDDED,
+    address_of,
+    address_setting,
+    is_loopback,
+    key_of,
+    provider_of,
+    proxy_variable,
+    start_of,
+)
 from nca.models.redirects import RedirectRefused
 from nca.redact import KEYS_BY_SHAPE, Redactor
 
@@ -75,16 +84,19 @@ def explain(
     at = f" at {api_base}" if api_base else ""
     if isinstance(error, EmptyAnswer) and failure.action == "fail" and not (details.statuses or is_quota(details)):
         message = f"The server{at} does not speak the chat protocol: {quoted(error.body, redactor)}"
-        return _passing(message, "Check model.api_base, or the proxy.", most_retries=failures.EMPTY_TRIES)
+        advice = f"Check {address_setting(address, os.environ)}, or the proxy."
+        return _passing(message, advice, most_retries=failures.EMPTY_TRIES)
     if "TooManyRedirects" in details.classes:
-        return ProviderError(f"The server{at} redirects in a loop.", advice="Check model.api_base.", failure=failure)
+        advice = f"Check {address_setting(address, os.environ)}."
+        return ProviderError(f"The server{at} redirects in a loop.", advice=advice, failure=failure)
     if details.classes & _UNREACHABLE and not [code for code in details.statuses if code != 500]:
         if is_loopback(address) and not model.startswith(EMBEDDED):
             return _no_server(address, model, failure)
         if proxy := proxy_variable(address, os.environ):
             where += f" through the proxy of {proxy}"
         checked = f"the proxy ({proxy}), the address" if proxy else "the address"
-        advice = f"Check {checked} (model.api_base) and the network, or choose another model with --model."
+        checked += f" ({address_setting(address, os.environ)})"
+        advice = f"Check {checked} and the network, or choose another model with --model."
         return _passing(f"Cannot connect to {where}.", advice, failure, most_retries=failures.UNREACHABLE_TRIES)
     if failure.action == "fail" and (refusal := _refusal(details, failure, model, at)):
         return refusal
@@ -104,19 +116,21 @@ async def told_apart(explained: ProviderError, error: BaseException, address: st
 def _no_server(address: str, model: str, failure: ProviderFailure) -> ProviderError:
     """The error where nothing on this machine listens."""
     start = start_of(provider_of(model), address)
-    advice = f"Start the server there{f' ({start})' if start else ''}, or check the address (model.api_base)."
+    setting = address_setting(address, os.environ)
+    advice = f"Start the server there{f' ({start})' if start else ''}, or check the address ({setting})."
     return _passing(f"Cannot connect to {address}.", advice, failure, most_retries=failures.NO_SERVER_TRIES)
 
 
 def _lasting(error: BaseException, details: ErrorDetails, where: str, address: str) -> tuple[str, str] | None:
     """What keeps a connection from being made however long one waits, and the advice; None if nothing is known to."""
-    if refused := certificates.refused_encryption(causes(error), where):
+    if refused := certificates.refused_encryption(causes(error), where, address_setting(address, os.environ)):
         return refused
     if says("wants_encryption", details.text):
         return f"{where} {_WANTS_TLS[0]}", _WANTS_TLS[1]
     if details.classes & _NO_ADDRESS:
         said = f"{address} is no address of a server." if address else f"The address of {where} is not valid."
-        return said, "Valid: an address that begins with http:// or https:// (model.api_base)."
+        valid = f"an address that begins with http:// or https:// ({address_setting(address, os.environ)})"
+        return said, f"Valid: {valid}."
     proxy = proxy_variable(address, os.environ)
     # An answer to CONNECT is in the error's text.
     answers = _REFUSED_BY_PROXY.findall(details.text) if "ProxyError" in details.classes else []

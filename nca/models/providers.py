@@ -217,6 +217,12 @@ def address_of(provider: str, api_base: str, env: Mapping[str, str]) -> str:
     return api_base or env.get(variable, "").strip() or usual or (facts.openai_base if facts else "")
 
 
+def address_setting(address: str, env: Mapping[str, str]) -> str:
+    """What names an address that is asked: a variable with just this value, else the setting."""
+    variables = (*_BASE_VARIABLES, *(variable for variable, _ in _ADDRESSES.values()))
+    return next((one for one in variables if address and env.get(one, "").strip() == address), "model.api_base")
+
+
 def address_variable(provider: str) -> str:
     """The variable that must name the address of a provider that has none of its own; "" for the others."""
     variable, usual = _ADDRESSES.get(provider, ("", ""))

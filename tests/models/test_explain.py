@@ -117,6 +117,17 @@ async def test_a_client_that_cannot_be_made_names_the_setting_and_is_not_tried_a
     await model.close()
 
 
+def test_the_variable_that_names_an_address_is_named_where_the_address_is_wrong(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    refused = ConnectionRefusedError("[Errno 111]")
+    for base in ("http://localhost:8099/v1", "https://models.invalid/v1"):
+        monkeypatch.setenv("OPENAI_API_BASE", base)
+        assert "address (OPENAI_API_BASE)" in explain(refused, model="openai/m", api_base=base).advice
+        monkeypatch.setenv("OPENAI_API_BASE", "http://other")
+        assert "address (model.api_base)" in explain(refused, model="openai/m", api_base=base).advice
+
+
 @pytest.mark.parametrize(
     ("model", "api_base", "address", "start"),
     [
