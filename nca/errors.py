@@ -59,6 +59,12 @@ def sentence(text: str) -> str:
     return text if not text or text.endswith((".", "!", "?", ":", ";", "…")) else f"{text}."
 
 
+def system_reason(error: BaseException) -> str:
+    """What the system says of a failure, as a part of a sentence: `no such file or directory`."""
+    said = getattr(error, "strerror", None)
+    return str(said).lower() if said else str(error)
+
+
 class NcaError(Exception):
     """Base class of all errors that nca raises on purpose."""
 

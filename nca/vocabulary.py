@@ -16,7 +16,7 @@ from pathlib import Path
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, Literal
 
-from nca.errors import NcaError
+from nca.errors import NcaError, system_reason
 
 if TYPE_CHECKING:
     import tiktoken
@@ -210,6 +210,6 @@ def _read(name: Name) -> bytes:
         return file.read_bytes()
     except OSError as error:
         raise NcaError(
-            f"Tokens cannot be counted: litellm's file {file.name} cannot be read ({error.strerror})",
+            f"Tokens cannot be counted: litellm's file {file.name} cannot be read ({system_reason(error)})",
             advice="Install nca again, so that it gets the litellm that it was made for.",
         ) from error

@@ -28,7 +28,7 @@ from nca.config.hooks import Hook
 from nca.config.tables import TOOLS
 from nca.context.admission import Limits
 from nca.context.history import History
-from nca.errors import NcaError
+from nca.errors import NcaError, system_reason
 from nca.events import Listener
 from nca.messages import Entry, clean_text
 from nca.models.model import ModelRequest
@@ -110,7 +110,7 @@ async def run_told(
             time_limit = asyncio.timeout(seconds)
             ended = await run_process(lambda _: start, time_limit=time_limit, captured=output, errors=errors, sent=file)
     except (OSError, ValueError) as error:
-        return f"it cannot be started ({getattr(error, 'strerror', None) or error})"
+        return f"it cannot be started ({system_reason(error)})"
     return _stopped_after(seconds) if ended.is_timeout else ended
 
 

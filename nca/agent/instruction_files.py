@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nca.config.paths import PROJECT_FOLDER
+from nca.errors import system_reason
 from nca.redact import Redactor
 from nca.safe_files import open_ordinary
 from nca.tools.files.reading_rules import Reading
@@ -106,7 +107,7 @@ class InstructionReader:
                 size = os.fstat(file.fileno()).st_size
                 raw = file.read(MAX_BYTES + 1)
             except OSError as error:
-                raise ToolError(f"{name} cannot be read ({error.strerror})") from error
+                raise ToolError(f"{name} cannot be read ({system_reason(error)})") from error
         if b"\0" in raw:
             raise ToolError(f"{name} is not a text file")
         is_whole = len(raw) <= MAX_BYTES

@@ -18,7 +18,7 @@ from nca.config.paths import user_config_file
 from nca.config.schema import Settings
 from nca.config.tables import Section
 from nca.context.budget import Budget
-from nca.errors import ConfigError
+from nca.errors import ConfigError, system_reason
 from nca.humanize import UsualNotice
 from nca.models.catalog import ModelFacts
 from nca.redact import KEYS_BY_SHAPE, Redactor
@@ -232,7 +232,7 @@ def _text_of(section: Section, directory: Path, reading: Reading) -> str:
         # RuntimeError: the user in `~name` is unknown.
         raise _unusable(section, str(error)) from error
     except OSError as error:
-        raise _unusable(section, f"{section.file} cannot be read ({error.strerror})") from error
+        raise _unusable(section, f"{section.file} cannot be read ({system_reason(error)})") from error
     if len(raw) > MAX_FILE_BYTES:
         raise _unusable(section, f"{section.file} has {size:,} bytes; at most {MAX_FILE_BYTES:,} are sent")
     if b"\0" in raw:

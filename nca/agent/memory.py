@@ -20,7 +20,7 @@ from nca.agent.state import SessionState
 from nca.config.schema import MemorySettings
 from nca.context.record.compose import plain_record
 from nca.context.view import Summary
-from nca.errors import ConfigError
+from nca.errors import ConfigError, system_reason
 from nca.humanize import one_line
 from nca.messages import clean_text
 from nca.safe_files import exclusively, open_ordinary, write_atomically
@@ -139,7 +139,7 @@ def _change(notes: Path, change: Callable[[list[Note]], list[Note]]) -> list[Not
             kept = change(load_notes(notes))
             write_atomically(notes, msgspec.json.format(msgspec.json.encode(_Notes(kept)), indent=1) + b"\n")
     except OSError as error:
-        raise _left(notes, f"cannot be written ({error.strerror})") from error
+        raise _left(notes, f"cannot be written ({system_reason(error)})") from error
     return kept
 
 
@@ -163,7 +163,7 @@ def append_day(notes: Path, summary: str, day: date, *, heading: str = "") -> Pa
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
-        raise _left(path, f"cannot be written ({error.strerror})") from error
+        raise _left(path, f"cannot be written ({system_reason(error)})") from error
     return path
 
 
@@ -202,7 +202,7 @@ def _read(path: Path) -> bytes | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise _left(path, f"cannot be read ({error.strerror})") from error
+        raise _left(path, f"cannot be read ({system_reason(error)})") from error
     if len(raw) > MAX_FILE_BYTES:
         raise _left(path, f"is larger than {MAX_FILE_BYTES:,} bytes")
     return raw

@@ -11,6 +11,7 @@ import sys
 
 from nca import __version__
 from nca.cli import COMPLETE_VARIABLE, HELP_FLAGS, VERSION_FLAGS
+from nca.errors import system_reason
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # typing itself takes longer to import than all of `nca --version`
@@ -201,7 +202,7 @@ def _call(arguments: list[str]) -> int:
         if not isinstance(error.filename, str):
             raise
         advice = "It may belong to another user, for example after a command with sudo."
-        raise NcaError(f"{error.filename}: cannot be used ({error.strerror}).", advice=advice) from error
+        raise NcaError(f"{error.filename}: cannot be used ({system_reason(error)}).", advice=advice) from error
 
 
 def _parse_and_call(arguments: list[str]) -> int:

@@ -16,7 +16,7 @@ from nca.cli import flags
 from nca.cli.early_questions import ask_trust, can_ask
 from nca.cli.printing import echo
 from nca.config.paths import project_config_file, user_config_file
-from nca.errors import ConfigError, NcaError, UsageError
+from nca.errors import ConfigError, NcaError, UsageError, system_reason
 from nca.safe_files import is_missing
 from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.sessions import place
@@ -161,7 +161,7 @@ def init() -> None:
     except FileExistsError:
         raise ConfigError(f"{shown} already exists; nothing was written.") from None
     except OSError as error:
-        raise ConfigError(f"{shown}: cannot be written ({error.strerror}).") from error
+        raise ConfigError(f"{shown}: cannot be written ({system_reason(error)}).") from error
     echo(f"Wrote {shown}: every setting with its default, commented out.")
 
 

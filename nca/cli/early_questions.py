@@ -16,6 +16,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from nca.cli.printing import echo
+from nca.errors import system_reason
 
 if TYPE_CHECKING:
     from nca.config.projects import TrustCheck, TrustRequest, TrustStore
@@ -100,7 +101,7 @@ def ask_trust(what: TrustRequest, known: TrustStore) -> bool:
     try:
         known.record(what, is_trusted=is_trusted)
     except OSError as error:
-        echo(f"nca: your answer cannot be saved ({error.strerror}). nca will ask again.", err=True)
+        echo(f"nca: your answer cannot be saved ({system_reason(error)}). nca will ask again.", err=True)
     return is_trusted
 
 

@@ -17,7 +17,7 @@ import typer
 from nca.cli.early_questions import wrapped
 from nca.cli.printing import echo
 from nca.cli.startup import load_settings, open_session_store, store_place
-from nca.errors import NcaError, SessionNotFound, UsageError
+from nca.errors import NcaError, SessionNotFound, UsageError, system_reason
 from nca.humanize import UsualNotice
 from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.sessions import title
@@ -281,7 +281,7 @@ def open_source(file: str) -> tuple[Source, str]:
     try:
         return Source(str(name), raw=name.read_bytes()), key
     except OSError as error:
-        raise UsageError(f"{name}: cannot be read ({error.strerror or error}).") from error
+        raise UsageError(f"{name}: cannot be read ({system_reason(error)}).") from error
 
 
 def print_notes(notes: Sequence[str]) -> None:

@@ -20,7 +20,7 @@ from nca.cli.startup import (
     settings_of,
     tell,
 )
-from nca.errors import UsageError
+from nca.errors import UsageError, system_reason
 
 if TYPE_CHECKING:
     from nca.acp.client import EditorPerson
@@ -91,7 +91,7 @@ def _check_free(host: str, port: int) -> None:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind((host, port))
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
+        reason = system_reason(error)
         raise UsageError(
             f"nca serve cannot listen on {host}, port {port} ({reason}).",
             advice="Choose a free port with --port (0 takes any), or an address of this machine with --host.",

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from nca.config.commented_json import NotJson, parsed
 from nca.config.paths import read_path
-from nca.errors import ConfigError, UsageError
+from nca.errors import ConfigError, UsageError, system_reason
 from nca.safe_files import exclusively, open_ordinary
 
 MAX_BYTES = 1 << 20
@@ -154,7 +154,7 @@ def read_bytes(path: Path, most_bytes: int = MAX_BYTES) -> bytes | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise ConfigError(f"{where}: cannot be read ({error.strerror}).") from error
+        raise ConfigError(f"{where}: cannot be read ({system_reason(error)}).") from error
     except ValueError as error:
         raise ConfigError(f"{where}: not a path.") from error
     if len(raw) > most_bytes:
@@ -206,4 +206,4 @@ def alone(path: Path, *, mode: int = 0o700) -> Iterator[None]:
         with exclusively(path, mode=mode):
             yield
     except OSError as error:
-        raise ConfigError(f"{shown_path(path)}: cannot be written ({error.strerror or error}).") from error
+        raise ConfigError(f"{shown_path(path)}: cannot be written ({system_reason(error)}).") from error

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
+from nca.errors import system_reason
 from nca.safe_files import Folder, open_folder
 from nca.sessions.file_record import ABSENT, FileState
 
@@ -61,7 +62,8 @@ def look_in(folder: Folder, name: str, most_bytes: int) -> tuple[FileState, byte
             if len(content) > status.st_size:  # It grows just now.
                 content += file.read(max(0, most_bytes + 1 - len(content)))
     except OSError as error:
-        return ABSENT if error.errno in _GONE else FileState("file", "", mode, status.st_size, reason_of(error)), b""
+        why = system_reason(error)
+        return ABSENT if error.errno in _GONE else FileState("file", "", mode, status.st_size, why), b""
     return state_of(content, mode, most_bytes), content if len(content) <= most_bytes else b""
 
 
@@ -126,12 +128,7 @@ def _too_large(mode: int, size: int, most_bytes: int) -> FileState:
 def _failed(error: OSError) -> FileState:
     if error.errno in _GONE:
         return ABSENT
-    return FileState("other", why=reason_of(error))
-
-
-def reason_of(error: OSError) -> str:
-    """What the system says of a failure, as a part of a sentence."""
-    return (error.strerror or str(error)).lower()
+    return FileState("other", why=system_reason(error))
 
 
 def _sha256(content: bytes) -> str:

@@ -22,9 +22,9 @@ from typing import TypeVar
 
 import msgspec
 
-from nca.errors import StoreError
+from nca.errors import StoreError, system_reason
 from nca.file_history import Command, Recorder
-from nca.file_history.disk import look, missing_folders, reason_of, state_of
+from nca.file_history.disk import look, missing_folders, state_of
 from nca.file_history.last_seen import Cause, LastSeen, Stopped, TooMuch, refusal
 from nca.file_history.restore import Watch
 from nca.file_history.scope import POLL_SECONDS, Scope, finish_interrupted
@@ -278,7 +278,7 @@ class Recording(Recorder):
         except TooMuch as error:
             self._uncovered = str(error)
         except OSError as error:
-            self._uncovered = reason_of(error)
+            self._uncovered = system_reason(error)
         except Stopped:
             pass
 

@@ -18,9 +18,9 @@ from pathlib import Path, PurePosixPath
 
 import msgspec
 
-from nca.errors import StoreDamaged
+from nca.errors import StoreDamaged, system_reason
 from nca.file_history.changes import Read
-from nca.file_history.disk import look, look_in, nearest_folder, reason_of
+from nca.file_history.disk import look, look_in, nearest_folder
 from nca.safe_files import PRIVATE, Folder, descriptor, open_folder
 from nca.sessions.file_record import RWX, Change, FileState
 
@@ -167,7 +167,7 @@ class _Switch:
             except OSError as error:
                 is_gone = action in (_open_up, _remove) and isinstance(error, FileNotFoundError | NotADirectoryError)
                 if not is_gone:
-                    raise NotRestored(one.path, reason_of(error)) from None
+                    raise NotRestored(one.path, system_reason(error)) from None
             self._done += 1
             self._watch.progress(self._done, self._all)
 
@@ -207,7 +207,7 @@ class _Switch:
                     with suppress(OSError), open_folder(self._root, above.parts) as folder:
                         folder.sync()
         except OSError as error:
-            raise NotRestored(changes[0].path, reason_of(error)) from None
+            raise NotRestored(changes[0].path, system_reason(error)) from None
 
 
 class _IsLeft(Exception):

@@ -13,7 +13,7 @@ from nca.config.paths import PathLike, read_path
 from nca.context import admission
 from nca.context.admission import FILE_RATIO, MAX_OUTPUT_BYTES, MAX_OUTPUT_LINES, Limits, admit_output
 from nca.context.calibration import Calibration
-from nca.errors import NcaError
+from nca.errors import NcaError, system_reason
 from nca.library.counting import available_input_tokens
 from nca.library.inputs import read_choice, read_mappings, read_number, read_text, read_whole
 from nca.messages import clean_text
@@ -157,6 +157,5 @@ def _save(text: str, place: Path) -> Path:
         place.parent.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
         write_atomically(place, text.encode())
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else error
-        raise NcaError(f"save_to: {clean_text(str(place))!r} cannot be written ({reason}).") from error
+        raise NcaError(f"save_to: {clean_text(str(place))!r} cannot be written ({system_reason(error)}).") from error
     return place.absolute()

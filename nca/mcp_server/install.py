@@ -15,7 +15,7 @@ from typing import Any
 
 from nca.config.document import read_bytes
 from nca.config.paths import user_home
-from nca.errors import ConfigError, UsageError
+from nca.errors import ConfigError, UsageError, system_reason
 from nca.humanize import one_line
 from nca.mcp_server.json_insert import NotInsertable, as_json, inserted, read
 from nca.safe_files import write_atomically
@@ -191,7 +191,7 @@ def replace(file: Path, before: str | None, after: str) -> Path | None:
             shutil.copy2(file, backup)
         write_atomically(file, after.encode(), mode=None)
     except OSError as error:
-        raise ConfigError(f"{file}: cannot be written ({error.strerror}); it was left as it was.") from error
+        raise ConfigError(f"{file}: cannot be written ({system_reason(error)}); it was left as it was.") from error
     return backup
 
 
@@ -201,7 +201,7 @@ def remove(file: Path, before: str | None) -> None:
     try:
         file.unlink()
     except OSError as error:
-        raise ConfigError(f"{file}: cannot be removed ({error.strerror}).") from error
+        raise ConfigError(f"{file}: cannot be removed ({system_reason(error)}).") from error
 
 
 def _refuse_if_changed(file: Path, before: str | None) -> None:

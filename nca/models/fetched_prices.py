@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from nca.config.paths import cache_dir
-from nca.errors import NcaError, UsageError
+from nca.errors import NcaError, UsageError, system_reason
 from nca.humanize import counted
 from nca.models.providers import MOST_TOKENS, is_loopback
 from nca.models.redirects import RedirectRefused, certificates_for, refuse_elsewhere
@@ -255,4 +255,4 @@ def _write(path: Path, content: bytes) -> None:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         write_atomically(path, content)
     except OSError as error:
-        raise RefreshFailed(f"{path} cannot be written: {error.strerror}.") from error
+        raise RefreshFailed(f"{path} cannot be written: {system_reason(error)}.") from error

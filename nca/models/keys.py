@@ -12,7 +12,7 @@ from contextlib import suppress
 
 from nca.config.document import alone, shown_path
 from nca.config.paths import keys_file
-from nca.errors import ConfigError
+from nca.errors import ConfigError, system_reason
 from nca.models.providers import PROVIDERS, key_of
 from nca.redact import FEWEST_CHARS
 from nca.safe_files import write_atomically
@@ -52,7 +52,7 @@ def stored(env: Mapping[str, str]) -> dict[str, str]:
     except FileNotFoundError:
         return {}
     except OSError as error:
-        raise ConfigError(f"{shown_path(path)}: the stored keys cannot be read ({error.strerror}).") from error
+        raise ConfigError(f"{shown_path(path)}: the stored keys cannot be read ({system_reason(error)}).") from error
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ConfigError(
             f"{shown_path(path)}: the stored keys cannot be read (they are not as nca stores them).",

@@ -18,7 +18,7 @@ from typing import Any
 
 import apsw
 
-from nca.errors import InvalidMessages
+from nca.errors import InvalidMessages, system_reason
 from nca.safe_files import open_ordinary
 from nca.sessions.database import connect_for_reading, connect_read_only, mended_rows
 from nca.sessions.paths import MAGIC as MAGIC
@@ -158,6 +158,6 @@ def _explained(path: Path) -> Iterator[None]:
     except apsw.Error as error:
         raise InvalidMessages(f"{path}: cannot be read as a database ({error}).") from error
     except OSError as error:
-        raise InvalidMessages(f"{path}: cannot be read ({error.strerror or error}).") from error
+        raise InvalidMessages(f"{path}: cannot be read ({system_reason(error)}).") from error
     except UnicodeDecodeError as error:
         raise InvalidMessages(f"{path}: cannot be read as a database (a name in it is not UTF-8).") from error

@@ -12,7 +12,7 @@ from pathlib import Path
 import apsw
 
 from nca.config.paths import data_dir
-from nca.errors import ConfigError, StoreDamaged, StoreError
+from nca.errors import ConfigError, StoreDamaged, StoreError, system_reason
 
 _WRITABLE = "Set NCA_HOME to a directory that can be written."
 _WRITABLE_ELSEWHERE = "Name a file in a directory that can be written."
@@ -77,7 +77,7 @@ def _writable(path: Path | None) -> str:
 def _of_system(path: Path | None, error: OSError, verb: str, advice: str) -> StoreError:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return _disk_full(path)
-    return StoreError(f"Cannot {verb} {_named(path)}: {(error.strerror or str(error)).lower()}", advice=advice)
+    return StoreError(f"Cannot {verb} {_named(path)}: {system_reason(error)}", advice=advice)
 
 
 def _of_sqlite(error: apsw.Error, path: Path | None, advice: str) -> StoreError:

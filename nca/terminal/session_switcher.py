@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from nca.agent.conversation import Conversation
 from nca.config.overrides import Layer
 from nca.config.projects import ChosenModel, ChosenModels
-from nca.errors import ModelUnavailable, SessionNotFound
+from nca.errors import ModelUnavailable, SessionNotFound, system_reason
 from nca.models.choose import Choice, choice_of_session, choose, open_model
 from nca.models.reasoning import split_level
 from nca.terminal.input.line_kind import line_of
@@ -47,7 +47,7 @@ def remember(conversation: Conversation, typed: str) -> str:
         chosen = ChosenModel(name, level, time.strftime("%Y-%m-%d"))
         ChosenModels(os.environ).record(conversation.directory, chosen)
     except OSError as error:
-        return f"Only this session remembers it: {error.strerror}."
+        return f"Only this session remembers it: {system_reason(error)}."
     configured = conversation.loaded.base["model.name"]
     if configured.layer == Layer.FLAG:
         return (
@@ -71,7 +71,7 @@ async def go_back(conversation: Conversation, output: Output) -> Choice:
         try:
             ChosenModels(os.environ).forget(conversation.directory)
         except OSError as error:
-            output.warn(f"The choice for this directory could not be forgotten: {error.strerror}.")
+            output.warn(f"The choice for this directory could not be forgotten: {system_reason(error)}.")
     loaded = conversation.loaded.for_model("")
     # Asks local servers if nothing is configured.
     choice = await asyncio.to_thread(

@@ -26,6 +26,7 @@ from functools import lru_cache
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from nca.errors import system_reason
 from nca.models.providers import known_secrets, provider_keys
 from nca.redact import Redactor
 from nca.tools.tool import ToolError
@@ -82,7 +83,7 @@ async def started(command: Sequence[str], sent: bytes = b"", cwd: str | None = N
             *command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, limit=1 << 20, env=environment, cwd=cwd
         )
     except OSError as error:
-        raise ToolError(f"{Path(command[0]).name} could not be started ({error.strerror})") from error
+        raise ToolError(f"{Path(command[0]).name} could not be started ({system_reason(error)})") from error
     try:
         assert process.stdin is not None
         with contextlib.suppress(ConnectionError):

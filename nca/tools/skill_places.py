@@ -16,6 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 
 from nca.config.paths import PROJECT_FOLDER
+from nca.errors import system_reason
 from nca.messages import clean_text
 from nca.tools.files.workspace import NoSuchFile, Workspace, open_own, shown
 from nca.tools.tool import ToolError
@@ -64,7 +65,7 @@ class Place:
         except NoSuchFile:
             raise ToolError(f"{self.shown(name)} is gone") from None
         except OSError as error:
-            raise ToolError(f"{self.shown(name)} cannot be read ({error.strerror})") from error
+            raise ToolError(f"{self.shown(name)} cannot be read ({system_reason(error)})") from error
 
     def front(self, name: str, most_bytes: int) -> tuple[dict[str, Any] | None, str]:
         """The fields at the beginning of a file, None if it has none, and the text after them. Raises ToolError."""

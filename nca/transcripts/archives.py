@@ -31,7 +31,15 @@ from typing import NamedTuple
 
 import msgspec
 
-from nca.errors import InvalidMessages, NcaError, SessionLocked, SessionNotFound, StoreDamaged, StoreError
+from nca.errors import (
+    InvalidMessages,
+    NcaError,
+    SessionLocked,
+    SessionNotFound,
+    StoreDamaged,
+    StoreError,
+    system_reason,
+)
 from nca.safe_files import PRIVATE, atomic_file, open_folder, open_ordinary, paths_below
 from nca.sessions import SessionInfo, Store
 from nca.sessions.paths import archives_of
@@ -331,5 +339,5 @@ def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
         with _Bounded(open_ordinary(path).detach()) as file, zipfile.ZipFile(file) as archive:  # type: ignore[attr-defined]
             yield archive
     except _UNREADABLE as error:
-        why = getattr(error, "strerror", None) or str(error).strip("'\"")
+        why = system_reason(error).strip("'\"")
         raise InvalidMessages(f"{path}: is not an archive of a session, or is damaged ({why}).") from error

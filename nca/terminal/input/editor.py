@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager, asynccontextmanager
 from difflib import SequenceMatcher
 from pathlib import Path
 
-from nca.errors import UsageError
+from nca.errors import UsageError, system_reason
 from nca.messages import clean_text
 from nca.process_groups import how_ended
 from nca.terminal.render.sanitize import one_line
@@ -96,7 +96,7 @@ async def edited(text: str, lent_terminal: AbstractContextManager[object], *, na
         try:
             return clean_text(path.read_bytes().decode("utf-8", "replace")).replace("\r\n", "\n")
         except OSError as error:
-            raise UsageError(f"The editor left no file ({error.strerror}); nothing was changed.") from error
+            raise UsageError(f"The editor left no file ({system_reason(error)}); nothing was changed.") from error
 
 
 async def edited_words(said: Words, lent_terminal: AbstractContextManager[object]) -> Words:
@@ -122,7 +122,7 @@ async def _started(command: Sequence[str]) -> AsyncIterator[Process]:
     try:
         process = await asyncio.create_subprocess_exec(*command)
     except (OSError, ValueError) as error:
-        said = one_line(str(getattr(error, "strerror", None) or error), 60)
+        said = one_line(system_reason(error), 60)
         raise UsageError(
             f"The editor {one_line(command[0], 60)!r} cannot be started: {said}.",
             advice="Set EDITOR to another, as in EDITOR=nano.",

@@ -12,6 +12,8 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import TextIO
 
+from nca.errors import system_reason
+
 ERROR_HANDLER = "nca.ascii_fallback"
 """For `errors=` of a stream or of str.encode."""
 
@@ -145,8 +147,7 @@ def is_broken_pipe(failure: Exception | None) -> bool:
 
 
 def write_error_line(failure: Exception) -> str:
-    reason = failure.strerror if isinstance(failure, OSError) else None
-    return f"The output cannot be written ({(reason or str(failure)).lower()})."
+    return f"The output cannot be written ({system_reason(failure)})."
 
 
 def write_error_exit_code(failure: Exception | None) -> int:

@@ -18,6 +18,7 @@ from typing import Annotated, Any, ClassVar
 
 import msgspec
 
+from nca.errors import system_reason
 from nca.file_history import Recorder
 from nca.file_history.changes import counts, has_unseen, unified
 from nca.humanize import WRITTEN_OUT, counted, some_of
@@ -119,7 +120,7 @@ class _ChangingTool(TypedTool):
             except FileExistsError:
                 raise ToolError(f"{change.name} exists by now; read it first", asks_to_read=True) from None
             except OSError as error:
-                raise ToolError(f"{change.name} cannot be written ({error.strerror})") from error
+                raise ToolError(f"{change.name} cannot be written ({system_reason(error)})") from error
             self._note_written(change, data)
         summary = "new file, " + counts(diff) if change.before is None else counts(diff)
         return ToolOutcome(change.said, summary=summary, diff=diff)

@@ -15,6 +15,7 @@ from typing import Annotated, Any, BinaryIO, ClassVar
 
 from nca.context.admission import Limits
 from nca.context.tokens import text_tokens
+from nca.errors import system_reason
 from nca.humanize import counted
 from nca.images import MAX_IMAGE_BYTES, image_kind, image_part, image_problem, image_size
 from nca.safe_files import Folder
@@ -234,7 +235,7 @@ def listing(workspace: Workspace, path: Path, name: str) -> ToolOutcome:
     except NotADirectoryError:
         raise ToolError(f"{shown(name)} is a file; use read_file") from None
     except OSError as error:
-        raise ToolError(f"{shown(name)} cannot be listed ({error.strerror})") from error
+        raise ToolError(f"{shown(name)} cannot be listed ({system_reason(error)})") from error
     if len(entries) > MAX_ENTRIES:
         more = "at least " if len(entries) == MAX_LISTED else ""
         lines.append(f"[{more}{len(entries) - MAX_ENTRIES:,} more entries are not shown]")

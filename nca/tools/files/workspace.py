@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from nca.config.paths import PROJECT_FOLDER
+from nca.errors import system_reason
 from nca.safe_files import READ_FLAGS, Folder, open_folder
 from nca.tools.files.reading_rules import ANY_READING, Reading
 from nca.tools.files.text_file import as_in_editor, new_in_editor
@@ -181,7 +182,7 @@ def _refusal(name: str, error: OSError, near: str = "") -> ToolError:
         return NoSuchFile(f"there is no file {shown(name)}" + (f" (there is {shown(near)})" if near else ""))
     if isinstance(error, PermissionError):
         return ToolError(f"{shown(name)} may not be read (permission denied)")
-    return ToolError(f"{shown(name)} cannot be read ({error.strerror})")
+    return ToolError(f"{shown(name)} cannot be read ({system_reason(error)})")
 
 
 @cache

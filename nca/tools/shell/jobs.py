@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 
+from nca.errors import system_reason
 from nca.file_history import Recorder
 from nca.humanize import one_line
 from nca.tools.shell.output_capture import readable
@@ -67,7 +68,7 @@ class Job:
             try:
                 self._ended = await run_process(start, time_limit=self._time_limit, captured=self, on_output=self._hear)
             except (OSError, ValueError) as error:
-                self._failure = f"not started: {getattr(error, 'strerror', None) or error}"
+                self._failure = f"not started: {system_reason(error)}"
             finally:
                 self._took = time.monotonic() - self._began
                 self._unread.feed(self._pending)

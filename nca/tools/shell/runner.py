@@ -14,6 +14,7 @@ from nca.config.paths import data_dir, user_config_file
 from nca.config.schema import ToolSettings
 from nca.context.admission import SAVED, LeftOut, Limits
 from nca.context.file_reads import CUT_OFF_BY_USER
+from nca.errors import system_reason
 from nca.humanize import counted
 from nca.models.providers import known_secrets
 from nca.process_groups import signal_name
@@ -191,7 +192,7 @@ class CommandRunner:
         except BaseException as error:
             captured.drop()
             if isinstance(error, OSError):
-                raise ToolError(f"the command cannot be started: {error.strerror}") from error
+                raise ToolError(f"the command cannot be started: {system_reason(error)}") from error
             raise
         note = self._go_to(directory, ended.note) if argv is None else ""
         return CommandResult(output, ended, limit, note, command=command)

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from nca.errors import InvalidMessages
+from nca.errors import InvalidMessages, system_reason
 from nca.messages import clean_text
 from nca.safe_files import open_ordinary
 from nca.transcripts.formats.row import Row, decode, parsed, row_of
@@ -143,8 +143,7 @@ class Source:
                 raise self._unreadable(error) from error
 
     def _unreadable(self, error: OSError | ValueError) -> InvalidMessages:
-        reason = getattr(error, "strerror", None) or error
-        return InvalidMessages(f"{self.place}: cannot be read ({reason}).")
+        return InvalidMessages(f"{self.place}: cannot be read ({system_reason(error)}).")
 
 
 def _decode_line(line: bytes) -> list[Any]:

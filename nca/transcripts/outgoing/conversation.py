@@ -25,7 +25,7 @@ from nca.context.rules import BLOCK_REPAIRS
 from nca.context.rules.calls import with_results_in_order, with_unique_ids
 from nca.context.rules.messages import with_one_assistant, with_user_first
 from nca.context.view import Marker, Stub, Summary, without_recall
-from nca.errors import NcaError, UsageError
+from nca.errors import NcaError, UsageError, system_reason
 from nca.messages import SIGNED_THOUGHTS, Entry, Message, Usage
 from nca.sessions.transfer import SessionCopy
 from nca.sessions.usage import UsageRow
@@ -305,5 +305,6 @@ def _make_folder(folder: Path) -> None:
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise NcaError(f"{folder} cannot be made ({reason})", advice="Name a FILE to write to.") from error
+        raise NcaError(
+            f"{folder} cannot be made ({system_reason(error)}).", advice="Name a FILE to write to."
+        ) from error

@@ -87,7 +87,7 @@ def test_the_command_fills_the_prompt_and_does_not_send(tmp_path: Path) -> None:
     ("environment", "said", "advice"),
     [
         ({"LANG": "C.UTF-8"}, "No editor is set.", "Set EDITOR, as in EDITOR=nano."),
-        ({"VISUAL": "/no/such/editor -x"}, "cannot be started: No such file or directory.", "Set EDITOR to another"),
+        ({"VISUAL": "/no/such/editor -x"}, "cannot be started: no such file or directory.", "Set EDITOR to another"),
         ({"EDITOR": "'open quote"}, "cannot be read: No closing quotation.", ""),
     ],
 )

@@ -244,7 +244,7 @@ async def test_a_long_command_runs(runner: CommandRunner) -> None:
 async def test_without_a_shell_the_words_are_what_runs(runner: CommandRunner) -> None:
     result = await runner.run("echo", argv=("/bin/echo", "$HOME", "*", "; ls"))
     assert result.output.text == "$HOME * ; ls\n"
-    with pytest.raises(ToolError, match="cannot be started: No such file"):
+    with pytest.raises(ToolError, match="cannot be started: no such file"):
         await runner.run("echo", argv=("/no/such/program",))
 
 
