@@ -6,7 +6,7 @@ The garbage collector does not look at what a log holds (gc=False): what never c
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal
 
@@ -184,6 +184,17 @@ def user_message(said: Words, beside: Sequence[Part] = ()) -> Message:
         said = merged(said) or said
         return Message("user", text_of(said), source=said[0].source if said else "")
     return Message("user", (*own, *beside))
+
+
+def with_tool_names(messages: Iterable[Message]) -> Iterator[Message]:
+    """The messages; a result without a name has the name of the tool that was called."""
+    names: dict[str, str] = {}
+    for message in messages:
+        names.update((call.id, call.name) for call in message.tool_calls)
+        if message.role == "tool" and not message.name and message.tool_call_id in names:
+            yield msgspec.structs.replace(message, name=names[message.tool_call_id])
+        else:
+            yield message
 
 
 class Entry(msgspec.Struct, frozen=True, gc=False, eq=False):

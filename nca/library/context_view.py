@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from threading import Lock
 from typing import Any, TypeVar
 
@@ -29,7 +29,7 @@ from nca.library.compaction import items_of
 from nca.library.engine import AsyncSummarizer, Engine, Summarizer
 from nca.library.inputs import history_of, in_library, read_conversation, read_text, settings_of
 from nca.library.view_state import ViewState, read_state, saved_in
-from nca.messages import Entry, Message
+from nca.messages import Entry, Message, with_tool_names
 from nca.sessions import Session, Store
 from nca.shapes.shaped import ShapedMessages
 from nca.tools.recall import Recall
@@ -337,7 +337,8 @@ class _Log:
         """All messages of the history."""
         if self._session is None:
             self._session = self.store.create(directory="", model="")
-        self._session.log.append([entry.message for entry in self.history.entries[self._stored_count :]])
+        messages = with_tool_names(entry.message for entry in self.history.entries)
+        self._session.log.append(list(islice(messages, self._stored_count, None)))
         self._stored_count = len(self.history.entries)
         return self._session
 

@@ -14,7 +14,7 @@ from nca.context.view import View
 from nca.errors import SessionLocked, SessionNotFound, StoreDamaged, UsageError, ViewInUse
 from nca.humanize import kind_name
 from nca.library.inputs import read_text
-from nca.messages import Message
+from nca.messages import Message, with_tool_names
 from nca.sessions import Store
 from nca.sessions.view_rows import StoredState
 
@@ -77,7 +77,7 @@ class SavedState:
         known = session = before.state.session
         try:
             if self.keeps_messages:
-                session = self._keep([entry.message for entry in history.entries], known)
+                session = self._keep(list(with_tool_names(entry.message for entry in history.entries)), known)
             state = msgspec.structs.replace(state, session=session)
             if state != before.state:
                 self._views.save(self._key, _encoder.encode(state).decode(), before.stored)

@@ -14,7 +14,7 @@ import msgspec
 
 from nca.errors import InvalidMessages
 from nca.humanize import kind_name, shown_value
-from nca.messages import SIGNED_THOUGHTS, MediaPart, Message, Part, TextPart, ToolCall, clean_text
+from nca.messages import SIGNED_THOUGHTS, MediaPart, Message, Part, TextPart, ToolCall, clean_text, with_tool_names
 from nca.shapes import shaped
 from nca.wire import is_note, plain_json, text_part
 
@@ -53,9 +53,7 @@ def system_content(system: Any) -> str | tuple[Part, ...]:
     return tuple(parts)
 
 
-def user_messages(
-    blocks: list[dict[str, Any]], place: str, names: Mapping[str, str]
-) -> Iterator[tuple[Message, list[dict[str, Any]]]]:
+def user_messages(blocks: list[dict[str, Any]], place: str) -> Iterator[tuple[Message, list[dict[str, Any]]]]:
     """The messages of a user row: each result, and what is said before, between and after the results."""
     parts: list[Part] = []
     said: list[dict[str, Any]] = []
@@ -73,7 +71,6 @@ def user_messages(
             "tool",
             _result(block.get("content"), where),
             tool_call_id=answered,
-            name=names.get(answered, ""),
             is_error=bool(block.get("is_error")),
         )
         yield result, [block]
@@ -81,7 +78,7 @@ def user_messages(
         yield Message("user", tuple(parts)), said
 
 
-def answer(blocks: list[dict[str, Any]], place: str, names: dict[str, str]) -> Message:
+def answer(blocks: list[dict[str, Any]], place: str) -> Message:
     parts: list[Part] = []
     calls: list[ToolCall] = []
     thoughts: list[dict[str, Any]] = []
@@ -91,7 +88,6 @@ def answer(blocks: list[dict[str, Any]], place: str, names: dict[str, str]) -> M
             parts.append(text_part(block, where))
         elif kind == "tool_use":
             calls.append(_call(block, where))
-            names[calls[-1].id] = calls[-1].name
         elif kind in THOUGHTS:
             thoughts.append(plain_json(block, where))
         elif kind in ON_THE_SERVER:
@@ -227,9 +223,9 @@ class AnthropicMessages(shaped.ShapedMessages):
         if self._given.get("system"):
             content = system_content(self._given["system"])
             self._take(Message("system", content), _Origin(-1, []))
-        names: dict[str, str] = {}
         for index, row in enumerate(self._rows):
-            self._read_row(index, row, names)
+            self._read_row(index, row)
+        self.messages = list(with_tool_names(self.messages))
         if not self._rows and not may_be_empty:
             raise InvalidMessages("messages: the list is empty; expected at least one message.")
 
@@ -288,7 +284,7 @@ class AnthropicMessages(shaped.ShapedMessages):
         self.messages.append(message)
         self._origins.append(origin)
 
-    def _read_row(self, index: int, row: Mapping[str, Any], names: dict[str, str]) -> None:
+    def _read_row(self, index: int, row: Mapping[str, Any]) -> None:
         place, role = f"message {index + 1}", row.get("role")
         if role not in ROLES:
             raise InvalidMessages(
@@ -311,7 +307,7 @@ class AnthropicMessages(shaped.ShapedMessages):
         blocks = shaped.objects(content, f"{place}, block")
         self._blocks.append(blocks)
         if role == "assistant":
-            self._take(answer(blocks, place, names), _Origin(index, blocks))
+            self._take(answer(blocks, place), _Origin(index, blocks))
             return
-        for message, its_blocks in user_messages(blocks, place, names):
+        for message, its_blocks in user_messages(blocks, place):
             self._take(message, _Origin(index, its_blocks))

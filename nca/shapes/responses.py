@@ -14,7 +14,7 @@ import msgspec
 
 from nca.errors import InvalidMessages
 from nca.humanize import kind_name, shown_value
-from nca.messages import MediaPart, Message, Part, TextPart, ToolCall, clean_text
+from nca.messages import MediaPart, Message, Part, TextPart, ToolCall, clean_text, with_tool_names
 from nca.shapes import shaped
 from nca.wire import checked_text, content_text, is_note, plain_json, refusal_part, text_part
 
@@ -116,23 +116,21 @@ class ResponsesItems(shaped.ShapedMessages):
         self._origins.append(items)
 
     def _read(self, items: list[dict[str, Any]]) -> None:
-        names: dict[str, str] = {}
         answer: list[tuple[int, dict[str, Any]]] = []
         for number, item in enumerate(items, 1):
             kind, role = _kind_of(item, f"item {number}")
             if role == "assistant":
                 answer.append((number, item))
                 continue
-            self._end_answer(answer, names)
+            self._end_answer(answer)
             answer = []
-            self._take(_said(item, kind, role, f"item {number}", names), [item])
-        self._end_answer(answer, names)
+            self._take(_said(item, kind, role, f"item {number}"), [item])
+        self._end_answer(answer)
+        self.messages = list(with_tool_names(self.messages))
 
-    def _end_answer(self, answer: list[tuple[int, dict[str, Any]]], names: dict[str, str]) -> None:
+    def _end_answer(self, answer: list[tuple[int, dict[str, Any]]]) -> None:
         if answer:
-            message = _answer(answer)
-            names.update((call.id, call.name) for call in message.tool_calls)
-            self._take(message, [item for _, item in answer])
+            self._take(_answer(answer), [item for _, item in answer])
 
 
 def _kind_of(item: Mapping[str, Any], place: str) -> tuple[str, str]:
@@ -150,7 +148,7 @@ def _kind_of(item: Mapping[str, Any], place: str) -> tuple[str, str]:
     return kind, role
 
 
-def _said(item: Mapping[str, Any], kind: str, role: str, place: str, names: Mapping[str, str]) -> Message:
+def _said(item: Mapping[str, Any], kind: str, role: str, place: str) -> Message:
     """A message of the person or the developer, or a call's output."""
     if kind == "message":
         parts = _parts(item.get("content"), place)
@@ -163,7 +161,7 @@ def _said(item: Mapping[str, Any], kind: str, role: str, place: str, names: Mapp
         output = output or str(item.get("status") or "")
     parts = _printed(output, place) if kind == f"{_SHELL}_output" else _parts(output, place)
     content = shaped.result_content(parts)
-    return Message("tool", content, tool_call_id=answered, name=names.get(answered, ""))
+    return Message("tool", content, tool_call_id=answered)
 
 
 def _answer(items: Sequence[tuple[int, dict[str, Any]]]) -> Message:
@@ -199,7 +197,7 @@ def words_of(item: Mapping[str, Any]) -> str:
     """What a call, an output or an item that the provider made says, for whoever takes messages alone."""
     kind = str(item["type"])
     if kind in OUTPUTS:
-        return content_text(_said(item, kind, "tool", kind, {}).content)
+        return content_text(_said(item, kind, "tool", kind).content)
     if kind in CALLS:
         call = _call(item, kind, kind)
         return f"{call.name} {item['input'] if kind == _CUSTOM else call.arguments}"

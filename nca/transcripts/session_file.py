@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 
 from nca.errors import InvalidMessages, StoreError
-from nca.messages import Entry, Message, collector_paused
+from nca.messages import Entry, Message, collector_paused, with_tool_names
 from nca.models.providers import known_secrets
 from nca.redact import Redactor
 from nca.sessions.encoding import upgraded
@@ -145,7 +145,7 @@ def session_of(transcript: Transcript, place: str, *, directory: str, name: str 
     given = transcript.whole or transcript.messages
     if shape_of(given) == "openai":
         rows = enumerate(transcript.messages)
-        messages = [_read_row(transcript, index, place) for index, row in rows if not is_note(row)]
+        messages = list(with_tool_names(_read_row(transcript, index, place) for index, row in rows if not is_note(row)))
     else:
         messages = _from_another_shape(given, place)
     if not messages:

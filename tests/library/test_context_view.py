@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -12,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nca
+from tests.shapes.conversions import to_anthropic, to_responses
 
 WINDOW = 6_000
 Rows = list[dict[str, Any]]
@@ -72,6 +74,29 @@ def test_what_was_compacted_is_recalled() -> None:
     assert "nothing has the id" in view.recall(expand="4000")
     assert "nothing has the id" in view.recall(expand="0")
     assert view.recall_tool["function"]["name"] == "recall"
+
+
+@pytest.mark.parametrize("as_shape", [lambda rows: rows, to_anthropic, to_responses])
+def test_recall_never_finds_its_own_calls_and_results(as_shape: Callable[[Rows], Any]) -> None:
+    """A chat message of a result need not name the tool: its call does."""
+    asked = {"query": "zebra3 walrus"}
+    with nca.Store.open(None) as store:
+
+        def view() -> nca.ContextView:
+            return nca.ContextView(context_window=WINDOW, store=store, key="own", keeps_messages=True)
+
+        log = talk(30)
+        for number in range(4):
+            log += turn(100 + number, 20, 0)
+            log[-3]["tool_calls"][0]["function"] = {"name": "recall", "arguments": json.dumps(asked)}
+            going_on = view()
+            going_on.fit(as_shape(log[:-2]))
+            log[-2]["content"] = going_on.recall(**asked)
+            assert "zebra3: a line" in log[-2]["content"]
+            fitted = going_on.fit(as_shape(log))
+            assert not any("name" in row for row in fitted.messages if row.get("role") == "tool")
+            for told in (going_on.recall(**asked), view().recall(**asked)):
+                assert told.count("zebra3") == 1
 
 
 def test_another_conversation_is_refused_and_changes_nothing() -> None:

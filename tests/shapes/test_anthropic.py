@@ -231,5 +231,5 @@ def test_a_result_says_that_it_failed_only_if_it_did(fails: bool) -> None:
 @pytest.mark.parametrize("kind", ON_THE_SERVER)
 def test_what_the_provider_answered_itself_is_a_part_of_the_message(kind: str) -> None:
     block = {"type": kind, "id": "s1", "name": "web_search", "input": {"query": "walrus"}}
-    message = answer([{"type": "text", "text": "I look."}, block], "message 1", {})
+    message = answer([{"type": "text", "text": "I look."}, block], "message 1")
     assert len(message.content or ()) == 2

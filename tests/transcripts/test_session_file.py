@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from nca.context.rules.messages import NO_OUTPUT
 from nca.errors import InvalidMessages
-from nca.messages import Entry
+from nca.messages import Entry, with_tool_names
 from nca.redact import Redactor
 from nca.sessions import Store
 from nca.sessions.transfer import SessionCopy, new_copy
@@ -74,7 +74,8 @@ def test_real_transcripts_come_back_and_stay_readable_for_others(file: Path) -> 
         copy = read(json.dumps(talk).encode())
         assert read(to_json(copy)) == copy
         exported = messages_from_list(read_transcript(to_json(copy), "x").messages)
-        assert exported == [entry.message for entry in copy.entries] == messages_from_list(talk)
+        assert exported == [entry.message for entry in copy.entries] == list(with_tool_names(messages_from_list(talk)))
+        assert all(message.name for message in exported if message.role == "tool")
 
 
 def test_an_imported_transcript_keeps_what_is_broken_and_long() -> None:
