@@ -376,7 +376,7 @@ def _read_answered_id(row: Mapping[str, Any], place: str) -> str:
 def plain_json(value: Any, place: str) -> Any:
     """A JSON copy of a provider's own values, with lone surrogates replaced."""
     try:
-        return json.loads(clean_text(json.dumps(value, ensure_ascii=False)))
+        return json.loads(clean_text(json.dumps(value, ensure_ascii=False, allow_nan=False)))
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidMessages(
             f"{place}: holds a value that JSON cannot ({error}); valid: text, numbers, lists, objects."

@@ -26,8 +26,8 @@ from nca.library.engine import Engine, Summarizer
 from nca.library.inputs import history_of, in_library, is_list, read_conversation, read_text, read_tools, settings_of
 from nca.messages import Message
 from nca.shapes.detect import shape_of
-from nca.shapes.shaped import ShapedMessages
-from nca.wire import message_to_dict
+from nca.shapes.shaped import ShapedMessages, without_notes
+from nca.wire import message_to_dict, plain_json
 
 
 class _Counting:
@@ -239,7 +239,7 @@ def validate_request(
     provider   openai, anthropic, gemini, mistral, or a name of theirs (azure, bedrock, vertex …); all others are
                held to OpenAI's rules
 
-    Raises UsageError for a missing provider, InvalidMessages for anything but a list of messages.
+    Raises UsageError for a missing provider, InvalidMessages for what `compact` cannot read and no rule names.
     """
     if not read_text(provider, "provider"):
         raise UsageError(f"provider: is missing; valid: {', '.join(CHECKS)}, or a name of theirs.")
@@ -249,29 +249,41 @@ def validate_request(
         return check(rows, provider, tools=read_tools(shaped.tools if tools is None else tools))
     if not is_list(messages):
         raise InvalidMessages(f"messages: expected a list of messages, found {kind_name(messages)}.")
-    for index, message in enumerate(messages, 1):
-        _check_shape(message, f"message {index}")
-    return check(messages, provider, tools=read_tools(tools)) if messages else ["there are no messages"]
+    if not messages:
+        return ["there are no messages"]
+    sent = [_sent(message, f"message {index}") for index, message in enumerate(messages, 1)]
+    problems = check(sent, provider, tools=read_tools(tools))
+    if not problems:
+        read_conversation(messages)
+    return problems
 
 
 def _differs(before: Sequence[Message], after: Sequence[Message]) -> bool:
     return len(before) != len(after) or any(one is not two for one, two in zip(before, after, strict=True))
 
 
-def _check_shape(message: Any, place: str) -> None:
-    """Find values of the wrong type where objects, lists or text belong, before a provider's rules apply."""
+def _sent(message: Any, place: str) -> dict[str, Any]:
+    """What is sent of a message, without what JSON cannot hold and values of the wrong type: no rule applies to them.
+
+    Raises InvalidMessages.
+    """
     if not isinstance(message, Mapping):
         raise InvalidMessages(f"{place}: expected an object with role and content, found {kind_name(message)}.")
+    sent = without_notes(message)
+    plain_json(sent, place)
     content, calls = message.get("content"), message.get("tool_calls")
     if not (content is None or isinstance(content, str) or is_list(content)):
         raise InvalidMessages(f"{place}: content is {kind_name(content)}; valid: text, a list of parts, or null.")
     for part in content if isinstance(content, Sequence) and not isinstance(content, str) else ():
-        if not isinstance(part, Mapping) or not isinstance(part.get("text", ""), str):
+        texts = (part.get("type"), part.get("text", "")) if isinstance(part, Mapping) else (None,)
+        if not all(isinstance(text, str) for text in texts):
             raise InvalidMessages(
                 f'{place}: a part of the content is {kind_name(part)}; valid: an object with a "type".'
             )
     if not (calls is None or is_list(calls)):
         raise InvalidMessages(f"{place}: tool_calls is {kind_name(calls)}; valid: a list of calls.")
     for call in calls or ():
-        if not isinstance(call, Mapping) or not isinstance(call.get("function") or {}, Mapping):
+        called = [call.get(key) or {} for key in ("function", "custom")] if isinstance(call, Mapping) else [None]
+        if not (all(isinstance(one, Mapping) for one in called) and isinstance(call.get("id", ""), str | None)):
             raise InvalidMessages(f'{place}: a tool call is no {{"id", "type", "function": {{"name", "arguments"}}}}.')
+    return sent

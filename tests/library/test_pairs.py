@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import copy
+import math
+from contextlib import suppress
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import nca
 from nca.context.validate import pairs
@@ -125,6 +128,52 @@ def test_what_no_rule_can_be_asked_about_is_refused(rows: list[Any], said: str) 
     with pytest.raises(nca.InvalidMessages) as refused:
         nca.validate_request(rows, "openai")
     assert said in str(refused.value)
+
+
+def nested(depth: int) -> Any:
+    value: Any = None
+    for _ in range(depth):
+        value = {"k": value}
+    return value
+
+
+CYCLE: list[Any] = []
+CYCLE.append(CYCLE)
+ODD = st.sampled_from([None, 0, True, "", "x", "\ud800", [], {}, ["x"], {"type": "text"}, {"type": "image_url"}, b"x"])
+NO_JSON = st.sampled_from([CYCLE, object(), {1, 2}, math.nan, 10**5000, nested(5_000), {b"k": 1}])
+FUNCTIONS = st.fixed_dictionaries({}, optional={"name": ODD, "arguments": ODD})
+CALLS = st.fixed_dictionaries({"id": ODD}, optional={"type": ODD, "function": ODD | FUNCTIONS, "custom": ODD})
+ROWS = st.fixed_dictionaries(
+    {"role": st.sampled_from(["user", "assistant", "tool", "system"]) | ODD},
+    optional={
+        "content": ODD | st.lists(ODD, max_size=2),
+        "tool_calls": ODD | st.lists(ODD | CALLS, max_size=2),
+        "tool_call_id": ODD,
+        "name": ODD,
+        "function_call": ODD,
+    },
+)
+
+
+ASKING = st.fixed_dictionaries({"role": st.just("assistant"), "tool_calls": st.lists(CALLS, min_size=1, max_size=2)})
+
+
+@settings(max_examples=500)
+@given(st.lists(ROWS | ASKING | ODD, max_size=3), st.sampled_from(["openai", "anthropic", "gemini", "mistral"]))
+def test_whatever_is_handed_in_is_judged_or_refused_by_name(rows: list[Any], provider: str) -> None:
+    with suppress(nca.NcaError):
+        if nca.validate_request(rows, provider) == []:
+            assert nca.repair_tool_pairs(rows).messages, "what has no problem is read by the other functions"
+
+
+@settings(max_examples=25)
+@given(NO_JSON, st.sampled_from(["content", "extra"]))
+def test_a_value_that_json_cannot_hold_is_refused_as_everywhere(value: Any, key: str) -> None:
+    rows = [USER, {"role": "user", "content": "Hi.", key: value}]
+    for read in (lambda given: nca.validate_request(given, "openai"), nca.repair_tool_pairs):
+        with pytest.raises(nca.InvalidMessages, match=r"^message 2"):
+            read(rows)
+    assert nca.validate_request([{"role": "user", "content": "Hi.", "_note": value}], "openai") == []
 
 
 @pytest.mark.parametrize("provider", ["", None, 5])
