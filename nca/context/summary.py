@@ -49,8 +49,8 @@ _REFUSAL = re.compile(
 
 _SECTION, _OF_ITS_MOMENT = "\n### ", ("Pending and next step", "Current work")
 """Two of the headings that `prompts/detailed.md` asks for."""
-_KEEP = re.compile(r"(?im)^\W*keep\W+((?:\W*\d+)+)\W*$")
-"""The line in which a model names the messages to keep, as the prompts ask for it."""
+_KEEP = re.compile(r"(?im)^[^\w\n]*keep[^\w\n]+(\d+(?:[^\w\n]+\d+)*)[^\w\n(]*(?:\([^()\n]*\)[^\w\n]*)?$")
+"""The line in which a model names the messages to keep, as the prompts ask for it; a remark in brackets may follow."""
 
 
 def named_by(prose: str, head: int) -> frozenset[int]:

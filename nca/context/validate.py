@@ -6,6 +6,7 @@ mapped to one, so that a request can be checked before its provider is known.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -17,6 +18,10 @@ from nca.errors import UsageError
 MAX_TOOLS = 128
 
 
+_HELD_UNDER_TYPE = ("image_url", "input_audio", "file")
+"""Types of parts that hold what they show under a key of the same name."""
+
+
 def check_openai(messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]) -> list[str]:
     problems = [*pairs(messages), *shapes(messages)]
     if len(tools) > MAX_TOOLS:
@@ -26,23 +31,22 @@ def check_openai(messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[
 
 def pairs(messages: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Each call has exactly one result directly after it, and each result its call."""
-    waiting: list[str] = []
-    seen: set[str] = set()
+    waiting, seen = Counter[str](), set[str]()
     for index, message in enumerate(messages, 1):
         if message.get("role") == "tool":
-            answered = message.get("tool_call_id")
-            if answered not in waiting:
-                yield f"message {index}: a result for {answered!r}, which no call directly before waits for"
-            else:
-                waiting.remove(answered)
+            answered = repr(message.get("tool_call_id"))
+            if not waiting[answered]:
+                yield f"message {index}: a result for {answered}, which no call directly before waits for"
+            waiting[answered] -= 1
             continue
-        yield from (f"message {index}: call {call!r} has no result directly after it" for call in waiting)
-        waiting = [call.get("id", "") for call in message.get("tool_calls") or ()]
-        for call_id in waiting:
+        yield from (f"message {index}: call {call} has no result directly after it" for call in waiting.elements())
+        ids = [repr(call.get("id", "")) for call in message.get("tool_calls") or ()]
+        waiting = Counter(ids)
+        for call_id in ids:
             if call_id in seen:
-                yield f"message {index}: the call id {call_id!r} is used twice"
+                yield f"message {index}: the call id {call_id} is used twice"
             seen.add(call_id)
-    yield from (f"the end: call {call!r} has no result" for call in waiting)
+    yield from (f"the end: call {call} has no result" for call in waiting.elements())
 
 
 def shapes(messages: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -58,16 +62,22 @@ def shapes(messages: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             yield f"{place}: tool_calls must be a non-empty list on an assistant message"
         if content == [] or (content is None and not calls and not (message.get("refusal") or message.get("audio"))):
             yield f"{place}: no content"
+        for number, part in enumerate(content if isinstance(content, list | tuple) else (), 1):
+            held = part.get("type") if isinstance(part, Mapping) else None
+            if held in _HELD_UNDER_TYPE and not part.get(held):
+                yield f"{place}, part {number}: {held} holds nothing"
         for call in calls or ():
             yield from (f"{place}: {problem}" for problem in call_problems(call))
         try:
             msgspec.json.encode(message)
-        except (UnicodeEncodeError, TypeError, msgspec.EncodeError):
+        except (UnicodeEncodeError, TypeError, RecursionError, msgspec.EncodeError):
             yield f"{place}: the text cannot be encoded (lone surrogates?)"
 
 
 def call_problems(call: Mapping[str, Any]) -> Iterator[str]:
-    call_id, function = call.get("id"), call.get("function") or call.get("custom") or {}
+    call_id, function = call.get("id"), call.get("function") or call.get("custom")
+    if not isinstance(function, Mapping):
+        function = {}
     if not isinstance(call_id, str) or not 0 < len(call_id) <= LONGEST_ID:
         yield f"the call id {call_id!r} must have 1 to {LONGEST_ID} characters"
     name = function.get("name")

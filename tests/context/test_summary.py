@@ -20,6 +20,7 @@ from nca.context.summary import (
     is_summary,
     named_by,
     prompt,
+    without_named,
 )
 from nca.context.tokens import text_tokens
 from nca.messages import Message
@@ -35,6 +36,15 @@ def test_the_header_of_the_spec() -> None:
 
 def test_a_model_names_messages_by_numbers_that_there_can_be() -> None:
     assert named_by(f"Text.\nKeep: 3, 7 and\nKeep: 2, {'1' * 5_000}, 12, 99", 50) == {2, 12}
+
+
+def test_a_remark_behind_the_numbers_is_none_of_them() -> None:
+    """However many: to try each way to divide the digits would take longer than anybody waits."""
+    line = f"- **Keep:** {', '.join(map(str, range(101, 131)))}"
+    assert named_by(f"{line} (standing rules, 7)", 200) == set(range(101, 131))
+    assert named_by(f"{line} and others", 200) == named_by(f"{line}x", 200) == frozenset()
+    assert without_named(f"Goal: tabs.\n{line} (standing rules).") == "Goal: tabs."
+    assert without_named("Keep 3 spaces of indentation.") == "Keep 3 spaces of indentation."
 
 
 def test_a_summary_that_is_too_long_is_cut_at_its_length() -> None:

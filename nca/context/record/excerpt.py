@@ -63,7 +63,7 @@ _SENTENCE_END = re.compile(rf"(?:[{STOPS}{PAUSES}]\s+|[{UNSPACED_STOPS}]\s*)(?=(
 _DIGITS = str.maketrans("123456789", "0" * 9)
 _RULE = "|:- \t"
 """The characters of the line below a table's head."""
-_ITEM = re.compile(r"(?m)^\s*(?:[-*•・|①-⑳]|\d{1,2}[.)．、])\s*\S")
+_ITEM = re.compile(r"(?m)^[^\S\n]*(?:[-*•・|①-⑳]|\d{1,2}[.)．、])[^\S\n]*\S")
 
 Span = tuple[int, int]
 
@@ -201,8 +201,10 @@ def _parts(text: str, style: Style, first: int) -> Iterator[Span]:
     begin, most = 0, style.part_chars
     while begin < len(text):
         end = _line_end(text, begin)
-        while end < len(text) and _says_nothing(text[begin:end]):
-            end = _line_end(text, end)
+        says_nothing = _says_nothing(text[begin:end])
+        while end < len(text) and says_nothing:
+            line, end = end, _line_end(text, end)
+            says_nothing = not any(map(str.isalnum, text[line:end]))
         is_row = text.startswith(ROW, begin)
         size = most if is_row else first
         if is_row and _is_rule(text[end : (below := _line_end(text, end))]):

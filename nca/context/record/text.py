@@ -112,7 +112,7 @@ def read_again(text: str) -> tuple[str, dict[Section, list[str]]]:
 def _lines(body: str, *, numbered: bool) -> list[str]:
     """The items of a section; lines that are indented belong to the item before them."""
     items: list[str] = []
-    for row in body.splitlines():
+    for row in body.split("\n"):
         if row.startswith("- "):
             number, _, text = row[2:].partition(") ")
             items.append(text if numbered and number[:1] == "(" and number[1:].isdecimal() else row[2:])

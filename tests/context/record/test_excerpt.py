@@ -280,6 +280,14 @@ def test_the_one_line_that_is_unlike_the_rest_stays_however_long_the_text_is(
     assert rows[at] in excerpt(text, tokens, style)
 
 
+@pytest.mark.parametrize("line", ["", "........", "=====", "\t"])
+def test_lines_without_a_letter_cost_no_more_each_the_more_there_are(line: str) -> None:
+    """A square of so many would take hours."""
+    text = f"{line}\n" * 60_000 + "The end."
+    assert not is_list(text)
+    assert excerpt(text, 40, RESULT)
+
+
 def test_of_a_long_text_as_much_is_shown_as_has_room() -> None:
     text = "\n".join(f"line {number} of the log" for number in range(20_000))
     size = text_tokens(text)

@@ -50,6 +50,13 @@ def test_a_valid_request() -> None:
         ([{**USER, "tool_calls": called()["tool_calls"]}, answered()], "on an assistant message"),
         ([USER, {"role": "assistant", "content": None}], "message 2: no content"),
         ([{"role": "user", "content": []}], "message 1: no content"),
+        ([{"role": "user", "content": [{"type": "image_url", "image_url": None}]}], "part 1: image_url holds nothing"),
+        (
+            [{"role": "user", "content": [{"type": "text", "text": "x"}, {"type": "file"}]}],
+            "part 2: file holds nothing",
+        ),
+        ([USER, called(["a"]), answered(["a"]), answered({})], "a result for {}, which no call"),
+        ([USER, {"role": "assistant", "tool_calls": [{"id": "a", "custom": 7}]}, answered()], "the function name None"),
         ([USER, {**called(), "content": []}, answered()], "message 2: no content"),
         ([{"role": "user", "content": "\ud800"}], "cannot be encoded"),
     ],
