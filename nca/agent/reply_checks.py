@@ -39,7 +39,7 @@ MOST_REPEATED_CHARS = 400
 """A longer question is not repeated."""
 _VERBS = r"(?:add|change|correct|delete|edit|fix|insert|make|remove|rename|replace|rewrite|set|update|write)\b"
 _CHANGES = re.compile(rf"\b{_VERBS}", re.IGNORECASE)
-_ORDERING = r"(?:^|[.,:;!?]\s+|\n\s*|\b(?:please|and|then|now|(?:can|could|will|would)\s+you)\s+)"
+_ORDERING = r"(?:^|[.,:;!?]\s+|\n[^\S\n]*|\b(?:please|and|then|now|(?:can|could|will|would)\s+you)\s+)"
 """The places of a verb that gives an order, so that a question about a change is not taken for one."""
 _ORDERS = re.compile(_ORDERING + _VERBS, re.IGNORECASE)
 _RUNS = re.compile(rf"{_ORDERING}(?:execute|launch|re-?run|run|start)\b(?!\s+(?:by|from|over|with)\b)", re.IGNORECASE)

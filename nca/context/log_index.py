@@ -8,7 +8,7 @@ from typing import Any
 
 from nca.context.log import Log
 from nca.context.todo import NAME, newest_list
-from nca.context.view import Range, is_in
+from nca.context.view import Range, is_in, without_ranges
 from nca.messages import Entry
 
 _NEAR = 64
@@ -87,8 +87,10 @@ class LogIndex:
 
     def _kept(self, start: int, end: int) -> Sequence[Entry]:
         """The entries in the places start … end - 1, without those that are aside."""
-        entries = self._entries[start:end]
-        return [entry for entry in entries if not is_in(entry.seq, self.aside)] if self.aside else entries
+        if not self.aside:
+            return self._entries[start:end]
+        spans = without_ranges([(start + 1, end)], self.aside)
+        return [entry for first, last in spans for entry in self._entries[first - 1 : last]]
 
     def _looked_up(self) -> TodoList | None:
         """The newest list in the log as it was when opened."""
