@@ -313,8 +313,8 @@ class _Log:
         with self.reading:
             kept = self._stored_count
             if kept and _words(self.history.entries[kept - 1].message) != _words(history.entries[kept - 1].message):
-                self.store.close()  # it has an answer that has grown as it was
-                del self.store
+                self._shelf.close()  # it has an answer that has grown as it was
+                del self._shelf
                 self._session, self._stored_count = None, 0
             self.history = history
 
@@ -329,14 +329,23 @@ class _Log:
                 raise ViewInUse(f"Message {seq} {what} since the last request of this view.", advice=advice)
 
     @cached_property
-    def store(self) -> Store:
+    def _shelf(self) -> Store:
         return Store.open(None)
+
+    @property
+    def store(self) -> Store:
+        """The store with all messages of the history."""
+        self._fill()
+        return self._shelf
 
     @property
     def session(self) -> Session:
         """All messages of the history."""
+        return self._fill()
+
+    def _fill(self) -> Session:
         if self._session is None:
-            self._session = self.store.create(directory="", model="")
+            self._session = self._shelf.create(directory="", model="")
         messages = with_tool_names(entry.message for entry in self.history.entries)
         self._session.log.append(list(islice(messages, self._stored_count, None)))
         self._stored_count = len(self.history.entries)

@@ -99,6 +99,17 @@ def test_recall_never_finds_its_own_calls_and_results(as_shape: Callable[[Rows],
                 assert told.count("zebra3") == 1
 
 
+def test_a_search_of_all_finds_what_one_of_the_session_finds_whichever_comes_first() -> None:
+    view, log = nca.ContextView(context_window=WINDOW), Rows()
+    for number in range(0, 30, 3):
+        log += [row for count in range(3) for row in turn(number + count, 20, 60)]
+        view.fit(log)
+        for query in (f"zebra{number}", "nowhere zebra1"):
+            of_all, of_session = view.recall(query=query, scope="all"), view.recall(query=query)
+            assert of_all.partition("Other words")[0] == of_session.partition("Other words")[0]
+    assert "[3]" in view.recall(query="zebra0", scope="all")
+
+
 def test_another_conversation_is_refused_and_changes_nothing() -> None:
     view, log = nca.ContextView(context_window=WINDOW), talk(20)
     before = view.fit(log)
