@@ -28,7 +28,7 @@ from nca.library.beside_loop import beside_loop, drive_beside_loop
 from nca.library.compaction import items_of
 from nca.library.engine import AsyncSummarizer, Engine, Summarizer
 from nca.library.inputs import history_of, in_library, read_conversation, read_text, settings_of
-from nca.library.view_state import ViewState, read_state, saved_in
+from nca.library.view_state import BEGINNING, read_state, saved_in
 from nca.messages import Entry, Message, with_tool_names
 from nca.sessions import Session, Store
 from nca.shapes.shaped import ShapedMessages
@@ -263,7 +263,7 @@ class ContextView:
         """Show the log as the last view did, if it still begins with the messages that the view covers."""
         covered = self._kept.view.tail - 1
         if covered > history.head or (covered and self._hash(history, covered) != self._kept.covers):
-            self._kept = ViewState()
+            self._kept = BEGINNING
         history.view = self._kept.view
 
     def _compact(self, history: History) -> Asking[tuple[str, ...]]:

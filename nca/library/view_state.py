@@ -28,16 +28,19 @@ class ViewState(msgspec.Struct, frozen=True):
     session  the id of the session that keeps the messages, if one does
     """
 
-    view: View = View()
+    view: View
     covers: str = ""
     policy: PolicyState = FRESH
     session: str = ""
 
 
+BEGINNING = ViewState(View())
+
+
 def read_state(state: Any) -> ViewState:
-    """Raises UsageError."""
-    if state is None:
-        return ViewState()
+    """None and {}: the view begins. Raises UsageError."""
+    if state is None or state == {}:
+        return BEGINNING
     if not isinstance(state, Mapping):
         raise UsageError(f"state: expected an object, found {kind_name(state)}.")
     try:
@@ -63,7 +66,7 @@ class SavedState:
     def read(self) -> Before:
         stored = self._views.read(self._key)
         if stored is None:
-            return Before(ViewState(), None)
+            return Before(BEGINNING, None)
         try:
             return Before(msgspec.json.decode(stored.body, type=ViewState), stored)
         except msgspec.DecodeError as error:

@@ -106,9 +106,10 @@ class Recall(TypedTool):
             expand, lines = expand or pointer[1], lines or pointer[2] or ""
         if expand.strip():
             return self._expand(expand.strip(), lines, max(0, offset))
+        scope = scope.strip() or "session"
         if not query.strip() and scope in ("session", "all"):
             raise ToolError("give a query, a scope such as messages, or a message's number to expand")
-        return self._search(query, scope.strip(), max(0, offset))
+        return self._search(query, scope, max(0, offset))
 
     def summarize(self, arguments: dict[str, Any]) -> str:
         if arguments.get("expand"):

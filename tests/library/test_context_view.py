@@ -269,7 +269,7 @@ def test_what_cannot_fit_is_refused_with_its_size() -> None:
 
 
 @pytest.mark.parametrize(
-    "state", [[], {"view": 3}, {"policy": {"unhelpful": "many"}}, {"view": {"items": [{"type": "?"}]}}]
+    "state", [[], {"x": 1}, {"view": 3}, {"policy": {"unhelpful": "many"}}, {"view": {"items": [{"type": "?"}]}}]
 )
 def test_a_state_of_something_else_is_refused(state: Any) -> None:
     with pytest.raises(nca.UsageError, match=r"^state: "):

@@ -97,6 +97,12 @@ async def test_what_is_in_view_is_named_to_the_person_as_well(store: Store, tmp_
     assert outcome.summary.startswith("nothing else found; in view when asked: message ")
 
 
+async def test_an_empty_argument_is_not_given(box: Toolbox) -> None:
+    """Models fill in each optional text."""
+    given = {"query": "gnu", "scope": "", "expand": "", "lines": ""}
+    assert await run(box, **given) == await run(box, query="gnu")
+
+
 async def test_other_sessions_are_found_when_asked_for(box: Toolbox) -> None:
     assert (await run(box, query="seal")).text.startswith("Nothing was found.")
     found = await run(box, query="seal", scope="all")
@@ -164,6 +170,7 @@ async def test_a_long_message_is_shown_in_pieces_that_join(box: Toolbox, store: 
     [
         ({}, "give a query"),
         ({"query": "  "}, "give a query"),
+        ({"scope": ""}, "give a query"),
         ({"expand": "99"}, "nothing has the id '99'"),
         ({"expand": "nothing at all"}, "nothing has the id"),
         ({"expand": "ffffffff:1"}, "nothing has the id"),
