@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +26,15 @@ from nca.messages import Entry
 from nca.models.catalog import ModelFacts
 from nca.tools.mcp.tool import server_of
 from nca.tools.recall import Archive
-from nca.tools.shell.runner import CommandRunner
+from nca.tools.shell.runner import CommandRunner, directory_left
+from nca.tools.shell.tool import Shell
 from nca.tools.tool import Permission
 from nca.tools.toolbox import Toolbox, ToolContext, default_toolbox
 
 OUTSIDE_SHARE_OF_BUDGET = 5
 """All tools of MCP servers together take at most a fifth, so that the conversation keeps most of the budget."""
+_LOOKED_AT = 500
+"""Messages among which the directory of the last command is looked for when a session is continued."""
 _CHARS_PER_TOKEN = 3
 """An estimate for JSON schemas."""
 
@@ -66,11 +70,19 @@ def own_toolbox(
             settings=lambda: state.settings.tools,
             limits=lambda: state.limits,
             outputs=lambda: outputs,
+            left_in=lambda: directory_left(_results(state)),
             terminal=given.editor.terminal if given.editor else None,
         ),
         reading=state.reading(directory),
     )
     return default_toolbox(directory, archive, context)
+
+
+def _results(state: SessionState) -> Iterator[str]:
+    """Of commands, newest first."""
+    for entry in islice(state.history.backwards(), _LOOKED_AT):
+        if entry.message.role == "tool" and entry.message.name == Shell.name:
+            yield entry.message.text
 
 
 def offered(toolbox: Toolbox, facts: ModelFacts, budget: Budget, off: Collection[str] = ()) -> list[dict[str, Any]]:

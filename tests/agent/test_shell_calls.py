@@ -196,3 +196,26 @@ async def test_an_interrupted_command_keeps_what_it_printed(tmp_path: Path, more
     (finished,) = [event for event in events if isinstance(event, ToolFinished)]
     assert finished.printed.startswith("one\n[redacted]\n")
     assert finished.summary.startswith("interrupted · ")
+
+
+async def test_a_change_of_directory_holds_when_the_session_is_continued(tmp_path: Path) -> None:
+    (tmp_path / "new" / "deep").mkdir(parents=True)
+    place, commands = "", iter(["cd new/deep", "echo still", "pwd", "cd ../..; rmdir new/deep", "pwd"])
+    shown = []
+    with Store.open(None) as store:
+        for command in commands:
+            conversation = Conversation.open(
+                defaults().with_value("agent.permission", "auto", "the test"),
+                store=store,
+                model=ScriptedModel([calling(command), "Done."]),
+                directory=tmp_path,
+                session=place or None,
+            )
+            await conversation.send("go")
+            place = conversation.session.info.id
+            shown.append(conversation.context.entries[-2].message.text)
+            await conversation.close()
+    assert shown[0].endswith("[The next command runs in new/deep]")
+    assert shown[2] == str(tmp_path / "new" / "deep")
+    assert shown[3].endswith(f"[The next command runs in {tmp_path}]")
+    assert shown[4] == str(tmp_path)

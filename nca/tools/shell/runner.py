@@ -6,7 +6,7 @@ import asyncio
 import os
 import shlex
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 
@@ -111,6 +111,11 @@ def ending(ended: Ended, timeout_seconds: float) -> str:
     return f"[exit code {ended.exit_code}]" if ended.exit_code else ""
 
 
+_NEXT = "[The next {} runs in "
+_MOST_NOTES = 4
+"""Lines below an output, at most."""
+
+
 @dataclass(eq=False)
 class CommandRunner:
     """Runs commands in `root`, or in the directory that the command before changed to.
@@ -119,6 +124,7 @@ class CommandRunner:
     outputs       the folder for outputs that are too large to show, or None
     env           nca's own environment; commands get a part of it
     stays_inside  if a command leaves the project, the next one starts inside again
+    left_in       the directory in which an earlier nca left this conversation, as `directory_left` finds it
     terminal      an editor's, which shows the person what is run; commands in the sandbox do not run there
     """
 
@@ -129,10 +135,12 @@ class CommandRunner:
     outputs: Callable[[], Path | None] = lambda: None
     env: Mapping[str, str] = field(default_factory=lambda: os.environ)
     stays_inside: bool = True
+    left_in: Callable[[], str] = str
     terminal: EditorTerminal | None = None
 
     def __post_init__(self) -> None:
         self.root = self.directory = Path(os.path.realpath(self.root))
+        self._is_begun = False
 
     def environment(self) -> dict[str, str]:
         """The whole environment of a command."""
@@ -199,6 +207,10 @@ class CommandRunner:
 
     def current_directory(self) -> Path:
         """The next command's directory: the project's, if the last one's has been removed."""
+        if not self._is_begun:
+            self._is_begun = True
+            left = Path(os.path.realpath(self.root / self.left_in()))
+            self.directory = left if left.is_relative_to(self.root) else self.root
         return self.directory if os.path.isdir(self.directory) else self.root
 
     def starting(self, command: str, directory: Path, argv: tuple[str, ...] | None) -> Callable[[int], Start]:
@@ -233,7 +245,7 @@ class CommandRunner:
         self.directory = reached
         # A command that the person runs moves none of the model's.
         which = "command" if self.stays_inside else "! command"
-        return "" if reached == before else f"[The next {which} runs in {self._name(reached)}]"
+        return "" if reached == before else f"{_NEXT.format(which)}{self._name(reached)}]"
 
     def _name(self, directory: Path) -> str:
         if directory == self.root or not directory.is_relative_to(self.root):
@@ -251,6 +263,16 @@ class CommandRunner:
             return argv
         own = (data_dir(self.env), user_config_file(self.env).parent)
         return sandboxed(argv, root=self.root, directory=directory, environment=self.environment(), private=own)
+
+
+def directory_left(results: Iterable[str]) -> str:
+    """The directory in which the next command runs by the notes of these results, newest first; "" if none has one."""
+    begin = _NEXT.format("command")
+    for text in results:
+        for line in reversed(text.splitlines()[-_MOST_NOTES:]):
+            if line.startswith(begin) and line.endswith("]"):
+                return line[len(begin) : -1]
+    return ""
 
 
 MOST_OUTPUT_BYTES = 1_048_576
