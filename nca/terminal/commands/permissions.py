@@ -173,7 +173,7 @@ _QUESTION = "Carry this plan out?"
 _KEYS = (("y", "yes, ask before each change"), ("e", "yes, edit without asking"), ("n", "no: say what to change"))
 _MODE_BY_ANSWER = {"y": "ask", "e": "accept-edits"}
 _STEP = re.compile(r"(?m)^ {0,3}(?:#+ |\*\*)?([12])[.)] ")
-_BOX = re.compile(r"(?m)^\s*(?:[-*+]|\d{1,3}[.)]) \[([ xX])\] ")
+_BOX = re.compile(r"(?m)^[^\S\n]*(?:[-*+]|\d{1,3}[.)]) \[([ xX])\] ")
 _CODE = re.compile(r"(?ms)^ {0,3}(```|~~~).*?(?:^ {0,3}\1|\Z)")
 
 
