@@ -31,6 +31,8 @@ PAGE = re.compile(r"\[[^\n]*?: lines (\d{1,9})-(\d{1,9})\b")
 FILE_CUT = "\n[File truncated from "
 """The beginning of the notice at the end of an attached file that was cut."""
 _PAGE_END = re.compile(r"\[(?:no more fit; )?continue with offset=\d+\]\Z")
+_CUT_LINE = "…"
+"""At the cut end of a line of which only a part is shown."""
 _SENTENCE_END = re.compile(r"[.!?]\s|\n")
 
 
@@ -109,6 +111,7 @@ def _joined(text: str, head: str, tail: str, size: int, missing_lines: int) -> A
     """The kept beginning and end of a text, with the notice for the rest between them."""
     if len(head) + len(tail) == len(text):
         return Admitted(text, False, size)
+    head, tail = _in_lines(text, head, tail)
     left_out = None
     if head and tail:
         first = head.count("\n") + 1
@@ -116,11 +119,33 @@ def _joined(text: str, head: str, tail: str, size: int, missing_lines: int) -> A
         last = first + middle.count("\n") + missing_lines - middle.endswith("\n")
         missing_bytes = size - sum(len(part.encode("utf-8", "replace")) for part in (head, tail))
         left_out = LeftOut(first, max(first, last), missing_bytes)
-        kept = f"{head.rstrip()}\n{left_out.seam()}\n{tail.lstrip()}"
+        kept = f"{_shown_head(text, head)}\n{left_out.seam()}\n{_shown_tail(text, tail)}"
     else:
-        kept = head or tail
+        kept = _shown_head(text, head) if head else _shown_tail(text, tail)
     kept_size = len(kept.encode("utf-8", "replace"))
     return Admitted(f"{kept}\n[Output truncated from {size} bytes to {kept_size} bytes]", True, size, left_out)
+
+
+def _in_lines(text: str, head: str, tail: str) -> tuple[str, str]:
+    """A text's kept beginning and end, each in whole lines if that costs no more than half of it: half a number reads
+    like another one."""
+    if head and not _ends_line(text, len(head)) and 0 < len(head) // 2 <= (end := head.rfind("\n")):
+        head = head[: end + 1]
+    if tail and not _ends_line(text, len(text) - len(tail)) and -1 < (start := tail.find("\n")) <= len(tail) // 2:
+        tail = tail[start + 1 :]
+    return head, tail
+
+
+def _ends_line(text: str, place: int) -> bool:
+    return "\n" in text[max(0, place - 1) : place + 1]
+
+
+def _shown_head(text: str, head: str) -> str:
+    return head.rstrip() + ("" if _ends_line(text, len(head)) else _CUT_LINE)
+
+
+def _shown_tail(text: str, tail: str) -> str:
+    return ("" if _ends_line(text, len(text) - len(tail)) else _CUT_LINE) + tail.lstrip()
 
 
 def is_whole(text: str, seq: int) -> bool:
@@ -152,11 +177,7 @@ def without_middle(text: str, max_tokens: int, seq: int | str, *, has_lines: boo
             if 0 < len(head) // 2 <= (end := head.rfind("\n")):
                 head = head[:end]
             return _without(text, head, ending, seq, has_lines=has_lines)
-        head, tail = fitting_start(text, room // 2), fitting_end(text, room // 2)
-        if 0 < len(head) // 2 <= (end := head.rfind("\n")):
-            head = head[:end]
-        if -1 < (start := tail.find("\n")) <= len(tail) // 2:
-            tail = tail[start + 1 :]
+        head, tail = _in_lines(text, fitting_start(text, room // 2), fitting_end(text, room // 2))
         return _without(text, head, tail, seq, has_lines=has_lines)
 
     return within(max_tokens, max_tokens - text_tokens(longest) - text_tokens(ending), cut)
@@ -170,7 +191,8 @@ def _without(text: str, head: str, tail: str, seq: int | str, *, has_lines: bool
     missing = missing.strip("\n")
     left_out = LeftOut(first, first + missing.count("\n"), len(missing.encode("utf-8", "replace")))
     has_lines &= left_out.last_line > left_out.first_line
-    return "\n".join(filter(None, (head.rstrip(), left_out.seam(seq, has_lines=has_lines), tail.lstrip("\n"))))
+    shown = _shown_head(text, head) if head else "", _shown_tail(text, tail) if tail else ""
+    return f"\n{left_out.seam(seq, has_lines=has_lines)}\n".join(shown).strip("\n")
 
 
 def file_token_budget(

@@ -53,9 +53,25 @@ def test_bytes_are_cut_on_character_boundaries(text: str, most: int, direction: 
     head, found, tail = kept.partition(f"\n{seam}\n") if seam else (kept, "", kept)
     assert bool(found) == bool(admitted.left_out) == (direction == "both")
     if direction != "tail":
-        assert text.startswith(head)
+        assert text.startswith(head.removesuffix("…"))
     if direction != "head":
-        assert text.endswith(tail)
+        assert text.endswith(tail.removeprefix("…"))
+
+
+@given(
+    st.lists(st.integers(0, 10**9) | st.just(10**90), min_size=20, max_size=400),
+    st.integers(60, 900),
+    st.integers(40, 400),
+    directions,
+)
+def test_half_a_line_is_never_shown_as_one(numbers: list[int], most_bytes: int, most: int, direction: str) -> None:
+    """Half a number reads like another one."""
+    lines = list(map(str, numbers))
+    text = "\n".join(lines) + "\n"
+    cut = admit_output(text, max_bytes=most_bytes, direction=direction).text.partition("\n[Output truncated")[0]
+    for shown in (cut, without_middle(text, most, 7), without_middle(text, most, 7, has_lines=True)):
+        for line in shown.splitlines():
+            assert line in lines or line.startswith("[…") or line.strip("…") != line, (line, shown)
 
 
 @given(st.integers(1, 60), st.integers(10, 40), directions)
@@ -110,8 +126,8 @@ def test_a_seam_within_one_line_names_bytes() -> None:
 
 
 def test_the_exact_notice() -> None:
-    admitted = admit_output("x" * 1_000, max_bytes=200, direction="head")
-    assert admitted.text == "x" * 200 + "\n[Output truncated from 1000 bytes to 200 bytes]"
+    admitted = admit_output("x\n" * 500, max_bytes=200, direction="head")
+    assert admitted.text == "\n".join("x" * 100) + "\n[Output truncated from 1000 bytes to 199 bytes]"
 
 
 def test_at_its_limits_an_output_is_whole() -> None:
