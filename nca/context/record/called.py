@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from nca.context.admission import SAVED
 from nca.context.file_reads import (
     NOT_RUN,
     arguments_of,
@@ -135,9 +136,16 @@ def long_arguments(call: ToolCall) -> str:
     return "\n".join(values[-1:] if changes_file(call) else values)
 
 
+def brought(result: Message | None) -> str:
+    """A result's text, without the note on nca's own file: the message's number leads to that as well."""
+    text = result.told.strip() if result is not None else ""
+    before, _, note = text.rpartition("\n")
+    return before.rstrip() if note.startswith(SAVED) else text
+
+
 def came_of(called: Called, tokens: int, others: Others = NO_OTHERS) -> str:
     """A call's result, in a line: for a JSON object those whole fields that are not in the call."""
-    text = called.result.told.strip() if called.result is not None else ""
+    text = brought(called.result)
     given = {"", *texts_in(arguments_of(called.call))}
     new = [said for value, said in _fields(text) if value not in given]
     return whole_fields(new, CHARS_PER_TOKEN * tokens, others) or on_one_line(excerpt(text, tokens)) or "nothing"
@@ -179,7 +187,7 @@ def others_of(results: Iterable[Called]) -> Others:
     for called in results:
         if called.result is not None:
             count += 1
-            fields.update({said for _, said in _fields(called.result.told.strip())})
+            fields.update({said for _, said in _fields(brought(called.result))})
     return Others(fields, count)
 
 

@@ -14,6 +14,7 @@ from nca.context.record.called import (
     Called,
     Others,
     asked,
+    brought,
     came_of,
     long_arguments,
 )
@@ -133,7 +134,7 @@ def call_text(
     came = "no result came: its outcome is unknown" if called.is_left else "no result yet"
     if called.result is not None:
         is_line = tokens <= LEVELS[0]
-        came = came_of(called, tokens, others) if is_line else excerpt(called.result.told.strip(), tokens) or "nothing"
+        came = came_of(called, tokens, others) if is_line else excerpt(brought(called.result), tokens) or "nothing"
         came = f"failed: {came}" if called.has_failed and not is_headed else came
     return f"{what}{' ' * bool(content)}{content}{CAME}{came}"
 
@@ -162,7 +163,7 @@ def _section(past: Past, called: Called) -> Section | None:
 
 
 def _size(called: Called) -> int:
-    result = called.result.told if called.result is not None else ""
+    result = brought(called.result)
     return max(text_tokens(result), text_tokens(long_arguments(called.call)), 1)
 
 

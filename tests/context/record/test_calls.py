@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nca.config.schema import SummarizeSettings
+from nca.context.admission import SAVED
 from nca.context.file_reads import CUT_OFF, CUT_OFF_BY_USER
 from nca.context.history import History
 from nca.context.named import names_in
@@ -70,7 +71,7 @@ def test_a_call_that_was_cut_off_has_not_failed_and_may_have_changed_something(n
     assert list(failed(past)) == list(files(past)) == []
     [brief] = effects(past)
     assert brief.text.startswith("book_reservation user=ana → ")
-    assert note.splitlines()[-1] in brief.text, "nothing says that it was done"
+    assert any(mark in brief.text for mark in (CUT_OFF, CUT_OFF_BY_USER)), "nothing says that it was done"
     lines = [piece.text for piece in (*runs(past), *reads(past))]
     assert len(lines) == 2
     assert not any("failed" in line for line in lines)
@@ -312,3 +313,15 @@ def test_a_nested_argument_is_read_as_what_it_says() -> None:
     call = ToolCall("c1", "edit_file", json.dumps({"path": "src/a.py", "more_edits": edits}))
     assert names_in(Message("assistant", "", (call,))) == {"src/a.py", "first_one", "second_one"}
     assert long_arguments(call).splitlines()[1].strip() == "second_one"
+
+
+def test_a_line_ends_as_the_output_did_and_not_with_the_place_of_its_file() -> None:
+    """The number before the line leads to that file too."""
+    output = "\n".join(map(str, range(7_000, 8_501)))
+    text = (
+        f"{output}\n[Output truncated from 7505 bytes to 4174 bytes]\n{SAVED}/home/me/.local/share/nca/outputs/1/5.txt]"
+    )
+    called = Called(1, 0, call("a", "shell", command="seq 7000 8500"), Message("tool", text, tool_call_id="a"), 2)
+    for tokens in (20, 40, 200):
+        assert "outputs" not in call_text(called, tokens)
+        assert "8500" in call_text(called, tokens)
