@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from nca.config.loaded import LoadedSettings
-    from nca.library.losses import CompactionLoss, LostFact
+    from nca.library.losses import CompactionLoss
     from nca.library.replay import Replay
     from nca.sessions.transfer import SessionCopy
     from nca.transcripts.conversation_file import ConversationFile
@@ -201,8 +201,9 @@ def _loss_lines(agent: str, compactions: Sequence[CompactionLoss]) -> Iterator[s
 
 
 def _lines_of_loss(agent: str, one: CompactionLoss) -> Iterator[str]:
-    from nca.library.losses import KINDS, column_of, nca_size, size_and_cost, would_have_kept
+    from nca.library.losses import KINDS, is_compared, nca_size, size_and_cost, would_have_kept
 
+    compared = is_compared(agent)
     yield f"compaction {one.number}, after message {one.after_message:,}: {size_and_cost(one)}"
     if one.is_unreadable:
         yield "  Its summary is encrypted or missing, so what it kept cannot be known."
@@ -210,23 +211,22 @@ def _lines_of_loss(agent: str, one: CompactionLoss) -> Iterator[str]:
     if not one.kinds:
         yield "  Nothing had been stated yet: no message that you typed, no changed file, no error."
         return
-    yield f"  {'':<20}{'stated':>8}{'before':>8}{'after':>8}{'reworded':>10}{column_of(agent):>10}"
+    own = f"{'with nca':>10}" if compared else ""
+    yield f"  {'':<20}{'stated':>8}{'before':>8}{'after':>8}{'reworded':>10}{own}"
     for kind, count in one.kinds.items():
-        numbers = f"{count.stated:>8,}{count.before:>8,}{count.after:>8,}{count.reworded:>10,}{count.with_nca:>10,}"
-        yield f"  {KINDS[kind]:<20}{numbers}"
-    yield f"  {nca_size(one)}"
+        numbers = f"{count.stated:>8,}{count.before:>8,}{count.after:>8,}{count.reworded:>10,}"
+        yield f"  {KINDS[kind]:<20}{numbers}{f'{count.with_nca:>10,}' if compared else ''}"
+    if compared:
+        yield f"  {nca_size(one)}"
     gone = [fact for fact in one.lost if not fact.is_reworded]
     if gone:
-        kept = sum(fact.with_nca for fact in gone)
-        yield f"  lost, neither word for word nor reworded: {len(gone):,}; {would_have_kept(agent, len(gone), kept)}"
-        yield from map(_fact_line, gone[:_LISTED_FACTS])
+        kept = f"; {would_have_kept(gone)}" if compared else ""
+        yield f"  lost, neither word for word nor reworded: {len(gone):,}{kept}"
+        for fact in gone[:_LISTED_FACTS]:
+            also = "(nca too) " if compared and not fact.with_nca else ""
+            yield f"    {also}{_SINGULAR[fact.kind]} in message {fact.seq}: {one_line(fact.text, _FACT_CHARS)}"
         if len(gone) > _LISTED_FACTS:
             yield f"    … and {len(gone) - _LISTED_FACTS:,} more (--json and --html have all)"
-
-
-def _fact_line(fact: LostFact) -> str:
-    which = f"{'' if fact.with_nca else '(nca too) '}{_SINGULAR[fact.kind]} in message {fact.seq}"
-    return f"    {which}: {one_line(fact.text, _FACT_CHARS)}"
 
 
 def _dollars(cost: float | None) -> str:

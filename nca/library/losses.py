@@ -123,16 +123,14 @@ def nca_size(one: CompactionLoss) -> str:
     return f"In the same room: the conversation alone, {counted}, and {one.nca_tokens:,} after nca's."
 
 
-def column_of(agent: str) -> str:
-    """The heading of the column for nca."""
-    return "anew" if agent == "nca" else "with nca"
+def is_compared(agent: str) -> bool:
+    """Whether nca's own compaction stands beside those of the session: not where these are nca's as well."""
+    return agent != "nca"
 
 
-def would_have_kept(agent: str, lost: int, kept: int) -> str:
-    """The number of lost facts that nca would have kept; for its own session, that this nca keeps."""
-    if agent == "nca":
-        return f"{kept:,} of {lost:,} would stay if nca compacted anew"
-    return f"nca would have kept {kept:,} of {lost:,}"
+def would_have_kept(lost: Sequence[LostFact]) -> str:
+    """How many of these nca would have kept."""
+    return f"nca would have kept {sum(fact.with_nca for fact in lost):,} of {len(lost):,}"
 
 
 class _Beside:
@@ -309,40 +307,42 @@ def _section(agent: str, one: CompactionLoss, summaries: Sequence[Summary]) -> I
     if one.is_unreadable:
         yield "<p>Its summary is encrypted or missing, so what it kept cannot be known.</p></section>"
         return
-    heads = ("", "stated", "before", "after", "reworded", column_of(agent))
+    compared = is_compared(agent)
+    heads = ("", "stated", "before", "after", "reworded", *["with nca"] * compared)
     yield f"<table><tr>{''.join(f'<th>{head}</th>' for head in heads)}</tr>"
     for kind, count in one.kinds.items():
-        yield _row(KINDS[kind], count)
-    yield f"</table>\n<p>{nca_size(one)}</p>"
+        yield _row(KINDS[kind], count, compared=compared)
+    yield f"</table>\n<p>{nca_size(one)}</p>" if compared else "</table>"
     for summary in summaries:
         yield f"<details><summary>Its summary</summary>{prose(summary.text)}</details>"
     gone = [fact for fact in one.lost if not fact.is_reworded]
     reworded = [fact for fact in one.lost if fact.is_reworded]
     if gone:
-        kept = sum(fact.with_nca for fact in gone)
-        yield f"<p>Lost: {len(gone):,}; {would_have_kept(agent, len(gone), kept)}.</p>"
-        yield from map(_lost, gone)
+        yield f"<p>Lost: {len(gone):,}{f'; {would_have_kept(gone)}' if compared else ''}.</p>"
+        yield from (_lost(fact, compared=compared) for fact in gone)
     if reworded:
         yield f"<details><summary>Reworded: {len(reworded):,}</summary>"
-        yield from map(_lost, reworded)
+        yield from (_lost(fact, compared=compared) for fact in reworded)
         yield "</details>"
     yield "</section>"
 
 
-def _row(name: str, count: KindCount) -> str:
+def _row(name: str, count: KindCount, *, compared: bool) -> str:
     gone = ' class="gone"' if count.after + count.reworded < count.before else ""
     cells = f"<td>{count.stated:,}</td><td>{count.before:,}</td><td{gone}>{count.after:,}</td>"
-    return f"<tr><th>{name}</th>{cells}<td>{count.reworded:,}</td><td>{count.with_nca:,}</td></tr>"
+    own = f"<td>{count.with_nca:,}</td>" if compared else ""
+    return f"<tr><th>{name}</th>{cells}<td>{count.reworded:,}</td>{own}</tr>"
 
 
-def _lost(fact: LostFact) -> str:
+def _lost(fact: LostFact, *, compared: bool) -> str:
     text = html_escaped(fact.text)
     if len(fact.text) > _FOLDED_CHARS:
         text = f"<details><summary>{html_escaped(fact.text[:_FOLDED_CHARS])}…</summary>{text}</details>"
-    nca = '<span class="kept">nca would have kept it</span>' if fact.with_nca else "nca would have lost it too"
+    kept = '<span class="kept">nca would have kept it</span>' if fact.with_nca else "nca would have lost it too"
+    nca = f" · {kept}" if compared else ""
     kind = KINDS[fact.kind]
     state = "reworded" if fact.is_reworded else "<b>lost</b>"
     return (
         f'<div class="lost{" reworded" if fact.is_reworded else ""}">{text}'
-        f"<small>{kind}, message {fact.seq} · {state} · {nca}</small></div>"
+        f"<small>{kind}, message {fact.seq} · {state}{nca}</small></div>"
     )
