@@ -149,7 +149,7 @@ def repair_costs(history: History, view: View, seqs: Sequence[int], provider: st
 
 def repair_cost_of(messages: Sequence[Message], provider: str) -> int:
     """Raw tokens that the repair of these messages adds; none for a conversation that has not begun."""
-    if all(message.role == "system" for message in messages):
+    if not messages:
         return 0
     repaired = repair(messages, provider)
     if len(repaired) == len(messages) and all(map(is_, repaired, messages)):

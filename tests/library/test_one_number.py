@@ -92,3 +92,16 @@ def test_so_does_each_request_of_a_view(shape: str, model: str) -> None:
         assert fitted.request is not None
         check = nca.check_context_budget(fitted.request, model=model, context_window=6_000)
         assert check.estimated_input_tokens == fitted.used_tokens <= fitted.budget_tokens
+
+
+@pytest.mark.parametrize("model", ["", "claude-sonnet-4-5", "gemini/gemini-2.5-pro", "gpt-4o"])
+def test_what_is_added_to_a_conversation_of_a_prompt_alone_is_counted(model: str) -> None:
+    """Some providers refuse a request without a message of the person's."""
+    for words in range(560, 640, 9):
+        rows = [{"role": "system", "content": "word " * words}]
+        try:
+            fitted = nca.ContextView(model=model, context_window=1_000).fit(rows)
+        except nca.ContextDoesNotFit:
+            continue
+        again = nca.check_context_budget(fitted.messages, model=model, context_window=1_000)
+        assert again.estimated_input_tokens == fitted.used_tokens <= fitted.budget_tokens
