@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -55,6 +56,35 @@ def test_the_list_is_sorted_and_complete() -> None:
     with pytest.raises(AttributeError, match="no attribute 'compactify'"):
         # mypy refuses it, or this line would be an unused one.
         nca.compactify  # type: ignore[attr-defined]  # noqa: B018
+
+
+def test_after_the_documented_start_of_a_server_a_conversation_loads_nothing_large(tmp_path: Path) -> None:
+    code = (
+        "import asyncio, sys, nca\n"
+        "from pathlib import Path\n"
+        "from nca import vocabulary\n"
+        "from nca.testing.scripted import ScriptedModel\n"
+        "home = Path(sys.argv[1])\n"
+        f"{_start_of_a_server()}\n"
+        "assert vocabulary.is_loaded()\n"
+        "before = {name for name in sys.modules if name.startswith('nca.agent')}\n"
+        "assert 'nca.agent.conversation' in before\n"
+        "async def talk():\n"
+        "    with nca.Store.open(None) as store:\n"
+        "        loaded = nca.load_settings(project=None, env={'NCA_HOME': str(home)})\n"
+        "        one = nca.Conversation.open(loaded, store=store, model=ScriptedModel(['Hi.']), directory=home)\n"
+        "        assert (await one.send('Hello')).text == 'Hi.'\n"
+        "        await one.close()\n"
+        "asyncio.run(talk())\n"
+        "assert before == {name for name in sys.modules if name.startswith('nca.agent')}\n"
+    )
+    subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True)
+
+
+def _start_of_a_server() -> str:
+    """The line in docs/library.md."""
+    lines = (Path(__file__).parents[2] / "docs" / "library.md").read_text().splitlines()
+    return next(line.removeprefix(">>> ") for line in lines if line.startswith(">>> nca.Conversation, "))
 
 
 def test_the_library_imports_neither_litellm_nor_a_terminal_and_a_compaction_no_event_loop() -> None:
