@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, time
 from itertools import takewhile
 from posixpath import normpath
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol, get_args
 
 import msgspec
 
@@ -21,7 +21,7 @@ from nca.context.record.excerpt import excerpt
 from nca.context.record.said import said_in
 from nca.context.view import RECALL, Range, Summary, Verbatim, how_to_recall, is_in, merge_ranges, without_ranges
 from nca.errors import NcaError, SessionNotFound, UsageError
-from nca.humanize import one_line
+from nca.humanize import check_choice, check_kind, one_line
 from nca.messages import Entry, Message, ToolCall
 from nca.sessions import Hit, Session, Store
 from nca.sessions.query import stop_words
@@ -110,6 +110,9 @@ class Archive:
 
         with_aside  also messages that are no part of their conversation
         """
+        check_kind(question, str, "question", "text")
+        check_choice(scope, get_args(Scope), "scope")
+        check_kind(limit, int, "limit", "a number of results")
         if scope == "session":
             aside = () if with_aside else self._state.history.view.aside
             found = self._state.session.search(question, limit, chars=chars, aside=aside)
@@ -134,6 +137,7 @@ class Archive:
 
         "" if there is no such id. Raises StoreError.
         """
+        check_kind(wanted, str, "wanted", "an id, as text")
         wanted = wanted.strip().strip("[]")
         if wanted.startswith(("note:", "day:")):
             return next((text for id, _, text in self._noted() if id == wanted), "")

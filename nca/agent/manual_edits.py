@@ -29,6 +29,7 @@ def named_ranges(window: Window, wanted: str) -> Sequence[Range]:
 
     Raises UsageError if there is nothing of that name.
     """
+    check_kind(wanted, str, "wanted", "the id of a summary or marker, or a message's number, as text")
     view, head = window.history.view, window.history.head
     ids = [item.id for item in view.items if isinstance(item, Summary | Marker)]
     number = natural(wanted)
@@ -47,6 +48,7 @@ def collapsed(window: Window, seqs: Sequence[int]) -> View:
 
     Raises UsageError if one of them is not shown or may not be touched.
     """
+    check_kind(seqs, Sequence, "seqs", "a list of messages' numbers")
     for seq in seqs:
         _check_collapsible(window.history, seq)
     draft = Draft(window.history, window.meter)

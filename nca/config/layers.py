@@ -80,7 +80,11 @@ def load(
     chosen       the model that the person chose in an earlier chat of the project; what they wrote wins
     """
     check_kind(env, Mapping, "env", "the environment (os.environ), or another mapping")
+    for text in (text for variable in env.items() for text in variable):
+        check_kind(text, str, "env", "names and values of text")
     check_kind(flags, Mapping, "flags", "settings by name")
+    for name in flags:
+        check_kind(name, str, "flags", "names of settings")
     project = None if project is None else read_folder(project, "project")
     user_file, config_file = (
         None if path is None else read_path(path, name)

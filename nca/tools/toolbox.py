@@ -174,6 +174,9 @@ def _check(tool: Any) -> None:
         raise UsageError(f"tools: expected {wanted}, found the class {tool.__name__}.")
     try:
         check_kind(tool, Tool, "tools", wanted)
+        check_kind(tool.name, str, "tools", "a tool's name as text")
+        check_kind(tool.description, str, f"The tool {tool.name}: description", "text")
+        check_kind(tool.parameters, dict, f"The tool {tool.name}: parameters", "a JSON schema of type object")
     except (TypeError, NameError) as error:
         raise UsageError(f"The tool {tool.name}: {error}.") from None
     check_choice(tool.permission, get_args(Permission), f"The tool {tool.name}: permission")

@@ -274,6 +274,16 @@ NO_TOOLS: list[tuple[Any, str]] = [
 ]
 
 
+@pytest.mark.parametrize("form", ["name", "description", "parameters"])
+def test_a_tool_whose_form_is_wrong_is_refused_by_name(form: str) -> None:
+    class Odd(Weather):
+        pass
+
+    setattr(Odd, form, 3)
+    with pytest.raises(nca.UsageError, match=rf"tool.*{form}.*found a number|{form} as text, found a number"):
+        Toolbox([Odd()])
+
+
 @pytest.mark.parametrize(("wrong", "said"), NO_TOOLS, ids=lambda one: one[:30] if isinstance(one, str) else "")
 def test_a_tool_that_could_not_be_called_is_refused(wrong: Any, said: str) -> None:
     assert Toolbox([tool(fine)]).names == ("own",)
@@ -354,6 +364,14 @@ async def test_open_model_and_load_settings_name_what_is_wrong(tmp_path: Path) -
     loaded = nca.load_settings(project=tmp_path, env={})
     with pytest.raises(nca.UsageError, match=r"^env: expected the environment"):
         nca.load_settings(project=tmp_path, env=wrong)
+    for env in ({1: "2"}, {"NCA_X": 2}):
+        wrong = env
+        with pytest.raises(nca.UsageError, match=r"^env: expected names and values of text, found a number"):
+            nca.load_settings(project=tmp_path, env=wrong)
+    wrong = {1: 2}
+    with pytest.raises(nca.UsageError, match=r"^flags: expected names of settings, found a number"):
+        nca.load_settings(project=tmp_path, env={}, flags=wrong)
+    wrong = None
     with pytest.raises(nca.UsageError, match=r"^project: .*nowhere is no folder"):
         nca.load_settings(project=tmp_path / "nowhere", env={})
     with pytest.raises(nca.UsageError, match=r"^choice: expected a model's name, such as .*, found nothing"):
@@ -376,6 +394,18 @@ async def test_wrong_arguments_of_a_conversation_are_named_and_it_goes_on(tmp_pa
             (talk.subscribe, wait, "listener: is asynchronous"),
             (talk.context.pin, "1", "seq: expected a message's number, found text"),
             (talk.context.collapse, ["a"], "seq: expected a message's number, found text"),
+            (talk.context.collapse, 77, "seqs: expected a list of messages' numbers, found a number"),
+            (talk.context.collapse_tokens, 77, "seqs: expected a list of messages' numbers, found a number"),
+            (talk.context.expand, 1, "wanted: expected the id of a summary or marker, .* found a number"),
+            (talk.context.expansion_tokens, None, "wanted: expected the id of a summary or marker, .* found nothing"),
+            (talk.context.search, 3, "question: expected text, found a number"),
+            (
+                lambda scope: talk.context.search("x", scope=scope),
+                "every",
+                "scope: 'every' is not valid; valid: session, all",
+            ),
+            (lambda limit: talk.context.search("x", limit=limit), "y", "limit: expected a number of results"),
+            (talk.context.archive.expand, 1, "wanted: expected an id, as text, found a number"),
             (talk.store.find, 5, "session: expected an id, its beginning, or a name, found a number"),
             (talk.store.list, "x", "limit: expected a number of sessions, or None for all, found text"),
         ]
