@@ -59,7 +59,7 @@ def truncate_tool_output(
 
     Raises UsageError for a bad argument, NcaError if the file cannot be written.
     """
-    whole = clean_text(read_text(text, "text"))
+    whole = read_text(text, "text")
     limits = Limits(
         read_whole(max_bytes, "max_bytes", 1),
         read_whole(max_lines, "max_lines", 1),
@@ -126,9 +126,7 @@ def fit_files(
     has an empty content. Together they cost at most the budget. Raises UsageError, ConfigError.
     """
     rows = read_mappings(files, "files")
-    texts = [
-        clean_text(read_text(row.get("content"), f"files, entry {index}: content")) for index, row in enumerate(rows, 1)
-    ]
+    texts = [read_text(row.get("content"), f"files, entry {index}: content") for index, row in enumerate(rows, 1)]
     for index, row in enumerate(rows, 1):
         read_text(row.get("path") or "", f"files, entry {index}: path")
     used = read_whole(used_tokens, "used_tokens")

@@ -16,7 +16,7 @@ from nca.context.stages.truncate import TRUNCATED
 from nca.context.summary import is_summary
 from nca.errors import ConfigError, ContextDoesNotFit, InvalidMessages, UsageError
 from nca.humanize import kind_name
-from nca.messages import Entry, Message
+from nca.messages import Entry, Message, clean_text
 from nca.models.catalog import ModelFacts, describe
 from nca.shapes.detect import read_shape, shape_of
 from nca.shapes.shaped import ShapedMessages
@@ -59,9 +59,10 @@ def _marked(message: Message) -> Message:
 
 
 def read_text(value: Any, name: str) -> str:
+    """A text, as UTF-8 can hold it. Raises UsageError."""
     if not isinstance(value, str):
         raise UsageError(f"{name}: expected text, found {kind_name(value)}.")
-    return value
+    return clean_text(value)
 
 
 def read_choice(value: Any, name: str, valid: Sequence[str]) -> str:

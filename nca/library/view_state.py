@@ -10,7 +10,7 @@ import msgspec
 
 from nca.context.history import History
 from nca.context.policy import FRESH, PolicyState
-from nca.context.view import View
+from nca.context.view import View, check_partition, ranges_of
 from nca.errors import SessionLocked, SessionNotFound, StoreDamaged, UsageError, ViewInUse
 from nca.humanize import kind_name
 from nca.library.inputs import read_text
@@ -44,9 +44,17 @@ def read_state(state: Any) -> ViewState:
     if not isinstance(state, Mapping):
         raise UsageError(f"state: expected an object, found {kind_name(state)}.")
     try:
-        return msgspec.convert(dict(state), ViewState)
-    except msgspec.ValidationError as error:
+        return _checked(msgspec.convert(dict(state), ViewState))
+    except (msgspec.ValidationError, ValueError) as error:
         raise UsageError(f"state: is not the state of a view ({error}); valid: ContextView.state.") from error
+
+
+def _checked(state: ViewState) -> ViewState:
+    """Raises ValueError unless each message below the tail is in one item, and each item stands for one at least."""
+    check_partition(state.view)
+    if not all(map(ranges_of, state.view.items)):
+        raise ValueError("an item of the view stands for no message")
+    return state
 
 
 class Before(NamedTuple):
@@ -68,8 +76,8 @@ class SavedState:
         if stored is None:
             return Before(BEGINNING, None)
         try:
-            return Before(msgspec.json.decode(stored.body, type=ViewState), stored)
-        except msgspec.DecodeError as error:
+            return Before(_checked(msgspec.json.decode(stored.body, type=ViewState)), stored)
+        except (msgspec.DecodeError, ValueError) as error:
             raise StoreDamaged(
                 f"The state of the view {self._key!r} is damaged ({error})",
                 advice=f"store.program_views.delete({self._key!r}) lets it begin anew.",
@@ -148,6 +156,8 @@ def saved_in(store: Any, key: Any, state: Any, *, keeps_messages: bool) -> Saved
         raise UsageError(f"store: expected an nca.Store, found {kind_name(store)}; a key names a view in a store.")
     if not name:
         raise UsageError("key: is empty; valid: a name of the conversation, such as user-7/42.")
+    if name != key:
+        raise UsageError("key: holds half of a surrogate pair, which no store keeps; valid: text, such as user-7/42.")
     if state is not None:
         raise UsageError("state: is given beside store and key; valid: one of them.")
     return SavedState(store, name, keeps_messages=keeps_messages)

@@ -6,6 +6,7 @@ import json
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nca
+from tests.context.samples import PROSE
 from tests.shapes.conversions import to_anthropic, to_responses
 
 WINDOW = 6_000
@@ -274,6 +276,38 @@ def test_what_cannot_fit_is_refused_with_its_size() -> None:
 def test_a_state_of_something_else_is_refused(state: Any) -> None:
     with pytest.raises(nca.UsageError, match=r"^state: "):
         nca.ContextView(state=state)
+
+
+ITEMS = st.fixed_dictionaries({"type": st.just("verbatim"), "first": st.integers(-2, 9), "last": st.integers(-2, 9)})
+ITEMS |= st.fixed_dictionaries(
+    {"type": st.just("stub"), "seq": st.integers(-2, 9), "text": st.just("[cleared]"), "stage": st.just("prune")}
+)
+SPANS = st.lists(st.tuples(st.integers(-2, 9), st.integers(-2, 9)), max_size=2)
+ITEMS |= st.fixed_dictionaries(
+    {"type": st.sampled_from(["summary", "marker"]), "id": st.just("a"), "ranges": SPANS, "text": st.just("[gone]")}
+)
+VIEWS = st.fixed_dictionaries({"items": st.lists(ITEMS, max_size=3), "tail": st.integers(-2, 9), "aside": SPANS})
+
+
+@settings(max_examples=300)
+@given(VIEWS)
+def test_a_state_that_was_changed_is_refused_or_begins_anew(view: dict[str, Any]) -> None:
+    log = talk(1)
+    with suppress(nca.UsageError):
+        assert nca.ContextView(context_window=WINDOW, state={"view": view}).fit(log).messages == log
+
+
+def test_half_a_surrogate_pair_reaches_no_model() -> None:
+    asked: list[str] = []
+
+    def summarize(messages: Rows) -> str:
+        asked.append(json.dumps(messages, ensure_ascii=False))
+        return PROSE
+
+    nca.compact(talk(60), context_window=16_000, summarizer=summarize, focus="\ud83e half of a crab")
+    assert all("\ufffd half of a crab" in text for text in asked)
+    assert asked
+    assert asked[0].encode()
 
 
 def test_system_prompt_and_tools_count() -> None:

@@ -241,12 +241,13 @@ def test_what_is_given_wrongly_is_refused(path: Path) -> None:
             ({"store": str(path), "key": "a"}, r"^store: expected an nca\.Store, found text"),
             ({"store": store}, r"^key: is empty; valid: a name"),
             ({"store": store, "key": 7}, r"^key: expected text, found a number"),
+            ({"store": store, "key": "a\ud800"}, r"^key: holds half of a surrogate pair"),
             ({"store": store, "key": "a", "state": {}}, r"^state: is given beside store and key"),
         ):
             with pytest.raises(nca.UsageError, match=said):
                 nca.ContextView(**arguments)
-        store.program_views.save("a", '{"view": 3}', None)
-        with pytest.raises(
-            nca.StoreError, match=r"^The state of the view 'a' is damaged .*delete\('a'\) lets it begin"
-        ):
-            nca.ContextView(context_window=WINDOW, store=store, key="a").fit(talk(1))
+        for key, body in (("a", '{"view": 3}'), ("b", '{"view": {"items": [], "tail": 0}}')):
+            store.program_views.save(key, body, None)
+            said = rf"^The state of the view '{key}' is damaged .*delete\('{key}'\) lets it begin"
+            with pytest.raises(nca.StoreError, match=said):
+                nca.ContextView(context_window=WINDOW, store=store, key=key).fit(talk(1))
