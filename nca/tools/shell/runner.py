@@ -7,6 +7,7 @@ import os
 import shlex
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 
@@ -209,8 +210,9 @@ class CommandRunner:
         """The next command's directory: the project's, if the last one's has been removed."""
         if not self._is_begun:
             self._is_begun = True
-            left = Path(os.path.realpath(self.root / self.left_in()))
-            self.directory = left if left.is_relative_to(self.root) else self.root
+            with suppress(ValueError):  # the name comes from a log: it may be no path
+                left = Path(os.path.realpath(self.root / self.left_in()))
+                self.directory = left if left.is_relative_to(self.root) else self.root
         return self.directory if os.path.isdir(self.directory) else self.root
 
     def starting(self, command: str, directory: Path, argv: tuple[str, ...] | None) -> Callable[[int], Start]:

@@ -341,3 +341,10 @@ def test_limits_are_asked_anew(tmp_path: Path) -> None:
     ended = asyncio.run(runner.run("sleep 30")).ended
     assert ended is not None
     assert ended.is_timeout
+
+
+@pytest.mark.parametrize("left", ["", "..", "../..", "/etc", "none", "a\0b", "\ud800", "x" * 5_000, "file"])
+def test_what_an_earlier_nca_left_is_a_directory_of_the_project_or_nothing(tmp_path: Path, left: str) -> None:
+    (tmp_path / "file").touch()
+    runner = CommandRunner(tmp_path, settings=ToolSettings, limits=Limits, left_in=lambda: left)
+    assert runner.current_directory() == runner.root
