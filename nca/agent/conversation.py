@@ -152,9 +152,8 @@ class Conversation:
         if not read_only:
             self._finish_interrupted()
             for number in self.user_input.gone_jobs():
-                self._emit(
-                    Notice(f"Job {number} of this session no longer runs: it ended when the session was closed.")
-                )
+                ended = "has ended, at the latest when the session was closed"
+                self._emit(Notice(f"Job {number} of this session {ended}."))
         if self.session.views.is_damaged:
             self._emit(Notice(reply_checks.VIEW_DAMAGED))
         restores = is_resumed and not read_only and self.loaded.settings.session.restore == "text"

@@ -172,7 +172,7 @@ class UserInput:
         for job in self._ended:
             self.share(job.name, job.headline(), "tool")
         for number in self.gone_jobs():
-            self.share(f"job {number}", f"[job {number} has ended: the session was closed]", "tool")
+            self.share(f"job {number}", f"[job {number} has ended, at the latest when the session was closed]", "tool")
         return waiting
 
     def keep_waiting(self, most: int) -> None:

@@ -39,10 +39,10 @@ async def test_what_ends_with_the_chat_is_named_and_told_once(tmp_path: Path) ->
     assert "Stopped in the background, as the chat ends: $ sleep 300" in ended
 
     again = opened("I see.", session=session)
-    assert notices() == ["Job 1 of this session no longer runs: it ended when the session was closed."]
+    assert notices() == ["Job 1 of this session has ended, at the latest when the session was closed."]
     await again.send("Go on.")
     asked = next(e.message for e in reversed(again.context.entries) if e.message.role == "user")
-    assert "[job 1 has ended: the session was closed]" in content_text(asked.content)
+    assert "[job 1 has ended, at the latest when the session was closed]" in content_text(asked.content)
     await again.close()
 
     third = opened(session=session)

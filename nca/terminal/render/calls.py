@@ -196,7 +196,8 @@ class ApprovalPanel:
     def first(self) -> RenderableType:
         """The call, and the first part of its command or diff."""
         asked = self._asked
-        verb = {"write": "change a file", "execute": "run something", "read": "read"}[asked.needs]
+        needs = "write" if asked.diff and not asked.command else asked.needs
+        verb = {"write": "change a file", "execute": "run something", "read": "read"}[needs]
         who = f"{'task: ' if is_nested(asked.call_id) else ''}{one_line(asked.name)}"
         parts: list[RenderableType] = [Text(f"{who} wants to {verb}:", style="bold")]
         if asked.path:

@@ -145,9 +145,11 @@ class BlockSplitter:
 
     def _add_partial(self, text: str) -> None:
         while self._partial_chars + len(text) > MAX_LINE_CHARS:
-            room = MAX_LINE_CHARS - self._partial_chars
-            self._flush_overlong("".join(self._partial) + text[:room])
-            text = text[room:]
+            whole = "".join(self._partial) + text
+            # No word is cut, except for one that is half as long as all this.
+            end = whole.rfind(" ", MAX_LINE_CHARS // 2, MAX_LINE_CHARS) + 1 or MAX_LINE_CHARS
+            self._flush_overlong(whole[:end])
+            text = whole[end:]
         if text:
             self._partial.append(text)
             self._partial_chars += len(text)

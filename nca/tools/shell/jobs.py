@@ -29,7 +29,7 @@ _NAME_CHARS = 200
 _NOT_ENDED = Ended(exit_code=0, is_timeout=False, left_running=False, is_detached=False, note=b"")
 
 
-_HEADLINE = re.compile(r"^\[job (\d+) (is running|has ended)", re.MULTILINE)
+_HEADLINE = re.compile(r"^\[job (\d{1,9}) (is running|has ended)", re.MULTILINE)
 
 
 def left_running(texts: Iterable[str]) -> list[int]:

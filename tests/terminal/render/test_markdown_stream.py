@@ -288,3 +288,14 @@ def test_a_line_of_code_that_is_too_wide_goes_on_indented(width: int) -> None:
         assert "".join("".join(block).split()) == "".join(call.split())
         assert len(block) > 1
         assert max(map(cell_len, block)) <= width
+
+
+@pytest.mark.parametrize("piece", [1, 7, 999, 30_000])
+def test_a_long_paragraph_is_divided_between_its_words(piece: int) -> None:
+    words = [f"{'w' * (number * 7 % 40)}{number}" for number in range(1_500)]
+    text, splitter = " ".join(words), BlockSplitter()
+    blocks = [block for at in range(0, len(text), piece) for block in splitter.feed(text[at : at + piece])]
+    blocks += splitter.finish()
+    assert len(blocks) > 2
+    assert "".join(block.text for block in blocks) == text
+    assert [word for block in blocks for word in block.text.split()] == words
