@@ -6,6 +6,7 @@ msgspec encodes each to one JSON object; `type` is the class name in snake case.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Literal, Self
 
 import msgspec
@@ -304,18 +305,22 @@ Event = (
 )
 
 Listener = Callable[[Event], None]
-"""Called with each event on the event loop's thread. Must not block or raise."""
+"""Called with each event on the event loop's thread. Must not block. What it raises ends the turn."""
 
 
 class Listeners:
-    """Hands each event to everyone who listens, in the order in which they subscribed."""
+    """Hands each event to everyone who listens, in the order in which they subscribed.
+
+    What one of them raises is raised once all have had the event.
+    """
 
     def __init__(self, *listeners: Listener) -> None:
         self._listeners = list(listeners)
 
     def emit(self, event: Event) -> None:
-        for listener in tuple(self._listeners):
-            listener(event)
+        with ExitStack() as others:
+            for listener in reversed(self._listeners):
+                others.callback(listener, event)
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Hear all events from now on; call the returned function to stop."""

@@ -15,6 +15,7 @@ from nca.config.extensions import STAGES
 from nca.config.schema import KEYS
 from nca.config.value_types import InvalidValue, boolean
 from nca.errors import ConfigError
+from nca.humanize import check_kind
 
 _LONGEST_NAME_CHARS = 80
 
@@ -28,6 +29,7 @@ class Name(NamedTuple):
 
 def canonical(name: str) -> Name | None:
     """The meaning of a written name, or None. Dots separate tables: `memory.context.max_retained_messages`."""
+    check_kind(name, str, "name", "the name of a setting")
     lowered = name.strip().lower()
     if lowered in KEYS:
         return Name(lowered)

@@ -1,10 +1,11 @@
 """The tools of a conversation: their definitions for the model, and running the calls that it makes.
 
-A call ends with one outcome, whatever a model sends or a tool raises. Only cancellation passes through.
+A call ends with one outcome, whatever a model sends or a tool raises. Only its own cancellation passes through.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
@@ -155,13 +156,18 @@ class Toolbox:
             return _one_line(f"{call.name} {call.arguments}")
 
     async def run(self, call: ToolCall) -> ToolOutcome:
-        """Run one call. Raises nothing but CancelledError. A tool may return text in place of an outcome."""
+        """Run one call. A tool may return text in place of an outcome. Raises nothing but CancelledError, if the call
+        is cancelled; a tool may also wait for a task of its own that is."""
         tool = self._tools.get(call.name)
         if tool is None:
             known = ", ".join(self._tools) or "none"
             return failed(ToolError(f"there is no tool {call.name!r}; the tools are: {known}"))
         try:
             return _cleaned(outcome_of(call.name, await tool.run(_parse(call.arguments))))
+        except asyncio.CancelledError:
+            if (task := asyncio.current_task()) is None or task.cancelling():
+                raise
+            return failed(ToolError("a task that the tool waited for was cancelled"))
         except (Exception, SystemExit) as error:  # noqa: BLE001  anyone's code: its failure is for the model to read
             return failed(error)
 

@@ -14,7 +14,7 @@ import pytest
 
 import nca
 from nca.agent.approvals import Answer, Person
-from nca.events import ApprovalAsked, ErrorRaised, Event, Failure, TextDelta, TurnFinished
+from nca.events import ApprovalAsked, ErrorRaised, Event, Failure, TextDelta, TurnFinished, TurnStarted
 from nca.messages import MediaPart, Message, ToolCall, Usage
 from nca.models.client import ModelRequest, Reply
 from nca.testing import scripted
@@ -394,6 +394,7 @@ async def test_wrong_arguments_of_a_conversation_are_named_and_it_goes_on(tmp_pa
             (talk.subscribe, wait, "listener: is asynchronous"),
             (talk.context.pin, "1", "seq: expected a message's number, found text"),
             (talk.context.collapse, ["a"], "seq: expected a message's number, found text"),
+            (lambda name: talk.set(name, 3), 3, "name: expected the name of a setting, found a number"),
             (talk.context.collapse, 77, "seqs: expected a list of messages' numbers, found a number"),
             (talk.context.collapse_tokens, 77, "seqs: expected a list of messages' numbers, found a number"),
             (talk.context.expand, 1, "wanted: expected the id of a summary or marker, .* found a number"),
@@ -444,6 +445,50 @@ async def test_keys_and_addresses_are_those_of_the_environment_that_is_passed(va
     for env in ({}, {"ANTHROPIC_API_KEY": ""}):
         with pytest.raises(nca.ModelUnavailable, match="ANTHROPIC_API_KEY is not set"):
             await nca.open_model("anthropic/claude-sonnet-4-5", nca.load_settings(project=tmp_path, env=env))
+
+
+@pytest.mark.parametrize("kind", [TurnStarted, TextDelta, TurnFinished])
+async def test_all_listeners_hear_what_one_of_them_breaks_on(kind: type[Event], tmp_path: Path) -> None:
+    """And the one that breaks hears how the turn ended; the conversation goes on."""
+
+    def breaks(event: Event) -> None:
+        if isinstance(event, kind) and not broken:
+            broken.append(event)
+            raise KeyError("metrics")
+
+    broken: list[Event] = []
+    heard: list[Event] = []
+    async with conversation(tmp_path, "One.", "Two.") as (talk, events):
+        stop = talk.subscribe(breaks)
+        talk.subscribe(heard.append)
+        with pytest.raises(KeyError, match="metrics"):
+            await talk.send("First")
+        assert heard == events
+        assert isinstance(heard[-1], TurnFinished)
+        assert (await talk.send("Again")).reason == "answered"
+        stop()
+
+
+async def test_a_tool_whose_own_task_is_cancelled_has_failed_and_the_turn_goes_on(tmp_path: Path) -> None:
+    class Waits(TypedTool):
+        name, permission = "waits", "read"
+
+        async def call(self) -> str:
+            """Wait for a task that was cancelled."""
+            task = asyncio.create_task(asyncio.sleep(60))
+            task.cancel()
+            await task
+            return ""
+
+    loaded = nca.load_settings(project=tmp_path, env={})
+    with nca.Store.open(None) as store:
+        model = ScriptedModel([Message("assistant", None, (ToolCall("c1", "waits", "{}"),)), "Never mind."])
+        talk = nca.Conversation.open(loaded, store=store, model=model, directory=tmp_path, tools=[Waits()])
+        finished = await talk.send("Wait.")
+        assert (finished.reason, finished.text, finished.exit_code) == ("answered", "Never mind.", 0)
+        [result] = [one.message for one in talk.context.entries if one.message.role == "tool"]
+        assert (result.text, result.is_error) == ("Error: a task that the tool waited for was cancelled", True)
+        await talk.close()
 
 
 async def test_a_listener_may_stop_twice(tmp_path: Path) -> None:

@@ -188,8 +188,25 @@ async def test_whatever_a_tool_returns_is_an_outcome(returned: Any, text: str, i
 
 
 async def test_cancellation_passes_through() -> None:
+    began = asyncio.Event()
+
+    class Waits(Raises):
+        async def call(self) -> ToolOutcome:  # type: ignore[override]
+            """Wait."""
+            began.set()
+            await asyncio.Event().wait()
+            return ToolOutcome("")
+
+    running = asyncio.create_task(Toolbox([Waits(ValueError())]).run(call("raises", {})))
+    await began.wait()
+    running.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await Toolbox([Raises(asyncio.CancelledError())]).run(call("raises", {}))
+        await running
+
+
+async def test_a_cancellation_of_something_else_is_a_failure() -> None:
+    outcome = await Toolbox([Raises(asyncio.CancelledError())]).run(call("raises", {}))
+    assert (outcome.text, outcome.is_error) == ("Error: a task that the tool waited for was cancelled", True)
 
 
 def test_describe_is_one_line_whatever_the_model_wrote(tmp_path: Path) -> None:
