@@ -41,7 +41,7 @@ _ONE_EACH = (
 )
 _ONE_A_REQUEST = "Use one key for each conversation, and a new ContextView for each request."
 NOT_YET = "Nothing can be recalled yet: this view has fitted no request."
-_encoder = msgspec.json.Encoder()
+_encoder = msgspec.json.Encoder(order="sorted")
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,7 +292,7 @@ class ContextView:
     def _hash(history: History, count: int) -> str:
         digest = hashlib.sha256()
         for entry in history.entries[:count]:
-            digest.update(_encoder.encode(entry.message))
+            digest.update(_encoder.encode(_words(entry.message)))
         return digest.hexdigest()
 
 

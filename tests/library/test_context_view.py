@@ -78,6 +78,31 @@ def test_what_was_compacted_is_recalled() -> None:
     assert view.recall_tool["function"]["name"] == "recall"
 
 
+def in_another_form(row: dict[str, Any]) -> dict[str, Any]:
+    """The same message, as a client writes it that gives every field, or text as parts."""
+    if row.get("tool_calls"):
+        [call] = row["tool_calls"]
+        arguments = json.dumps(dict(reversed(json.loads(call["function"]["arguments"]).items())), indent=1)
+        return {
+            **row,
+            "refusal": None,
+            "tool_calls": [{**call, "function": {**call["function"], "arguments": arguments}}],
+        }
+    content = [{"type": "text", "text": row["content"]}] if row["role"] == "user" else row["content"]
+    return {**row, "content": content, **({"annotations": []} if row["role"] == "assistant" else {})}
+
+
+def test_a_view_goes_on_whatever_form_the_same_messages_have() -> None:
+    log = talk(60)
+    for row in log[1::4]:
+        row["tool_calls"][0]["function"]["arguments"] = '{"pattern": "p", "path": "a.py"}'
+    before = nca.ContextView(context_window=WINDOW)
+    first = before.fit(log)
+    assert first.compacted
+    again = nca.ContextView(context_window=WINDOW, state=before.state).fit([in_another_form(row) for row in log])
+    assert (again.compacted, again.items) == (False, first.items)
+
+
 @pytest.mark.parametrize("as_shape", [lambda rows: rows, to_anthropic, to_responses])
 def test_recall_never_finds_its_own_calls_and_results(as_shape: Callable[[Rows], Any]) -> None:
     """A chat message of a result need not name the tool: its call does."""
