@@ -22,7 +22,7 @@ from nca.context.todo import NAME as TODO
 from nca.events import ApprovalAsked, ToolFinished, ToolOutput, ToolProgress, ToolStarted
 from nca.humanize import counted
 from nca.terminal.render.event_lines import TOOL_CHARS, reasoning_line, tool_started_line
-from nca.terminal.render.file_changes import coloured, diff_rows, end_marked, marked
+from nca.terminal.render.file_changes import CONTINUED, coloured, diff_rows, end_marked, marked
 from nca.terminal.render.layout import BehindMark
 from nca.terminal.render.sanitize import LineSanitizer, one_line, to_terminal
 from nca.tools.mcp.tool import rule_in_words
@@ -175,7 +175,7 @@ PART_LINES = 100
 """Lines that are shown at a time."""
 PIECE_CHARS = 2_000
 """A longer line counts as several."""
-INDENT, _CONTINUED = "  ", "↪ "
+INDENT = "  "
 
 
 class ApprovalPanel:
@@ -253,7 +253,7 @@ def folded(line: Text, columns: int, begin: str = INDENT) -> Iterator[Text]:
         if number < len(rows) - 1:
             # A blank before a fold would look like the rest of the row.
             row.plain = end_marked(row.plain)
-        mark = _CONTINUED if number else begin
+        mark = CONTINUED if number else begin
         yield Text(mark, style=row.style, no_wrap=True, overflow="ignore").append_text(row)
 
 
@@ -264,4 +264,4 @@ def _pieces(line: Text) -> Iterator[tuple[Text, str]]:
     text, style = line.plain, line.style
     for start in range(0, len(text), PIECE_CHARS):
         piece = end_marked(text[start : start + PIECE_CHARS])
-        yield Text(piece, style=style), _CONTINUED if start else INDENT
+        yield Text(piece, style=style), CONTINUED if start else INDENT

@@ -28,6 +28,8 @@ _TAB, _ENDS = "⇥", {" ": "␠", "\r": "␍"}
 _END = re.compile(r"(?m)[ \r]$")
 _MARK_CELLS = 3
 """The indent of a diff, and its first column."""
+CONTINUED = "↪ "
+"""Before a further row of the same line."""
 _EMPTY_CONTEXT = "\n "
 """The end of a diff that ends in unchanged empty lines."""
 _END_OF_DIFF_LINE = re.compile(r"(?m)(?<=.)[ \r]$")
@@ -40,7 +42,10 @@ class DiffLine:
     text: Text
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
-        yield from hung(self.text, console, options.max_width, before=_MARK_CELLS)
+        for number, row in enumerate(hung(self.text, console, options.max_width, before=_MARK_CELLS)):
+            # A further row that began with blanks would look like a line of the file.
+            further = Text(CONTINUED, style=self.text.style).append_text(row[len(CONTINUED) :])
+            yield further if number else row
 
 
 def diff_lines(diff: str, most: int, more: str = "not shown") -> list[DiffLine | Text]:

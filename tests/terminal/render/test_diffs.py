@@ -74,9 +74,10 @@ def test_a_line_that_is_wider_than_the_window_goes_on_below_its_beginning(
         console.print(*diff_lines(line, 1))
     rows = printed.get().rstrip("\n").split("\n")
     assert rows[0].startswith(f"  +{' ' * indent}{words[0][:10]}")
-    assert all(row[: indent + 3].isspace() and row[indent + 3] != " " for row in rows[1:])
+    further = "↪ ".ljust(indent + 3)
+    assert all(row.startswith(further) and row[indent + 3] != " " for row in rows[1:])
     assert max(map(len, rows)) <= columns
-    assert "".join("".join(rows).split()) == f"+{''.join(words)}"
+    assert "".join("".join(rows).replace("↪", "").split()) == f"+{''.join(words)}"
 
 
 def test_empty_lines_that_stay_do_not_end_a_diff() -> None:
