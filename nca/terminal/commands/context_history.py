@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import shutil
 from collections.abc import Container, Iterable, Iterator, Sequence
 from itertools import islice
@@ -22,7 +23,7 @@ from nca.humanize import counted, duration, local_time, natural
 from nca.models.catalog import money
 from nca.terminal.commands.command import App
 from nca.terminal.panels.context_list import BLOCK, FREE
-from nca.terminal.render.layout import Parted, fitting_table, new_table
+from nca.terminal.render.layout import BehindMark, Parted, fitting_table, new_table
 from nca.terminal.render.sanitize import one_line, to_terminal
 from nca.terminal.render.sessions import hit_line
 
@@ -160,7 +161,8 @@ LOOKED_AT = 100
 
 
 async def search(app: App, argument: str) -> None:
-    """Show the messages with the words, then those that resemble them, each under the number that /context show takes.
+    """Show the messages with the words, or if none has them those that resemble them, each under its number, which
+    /context show takes.
 
     `--all` looks into every session.
     """
@@ -176,13 +178,12 @@ async def search(app: App, argument: str) -> None:
         other = "" if is_everywhere else f" /context search {ALL} TEXT searches every session."
         app.output.show(f"Nothing was found.{other}")
         return
-    lines = [_line(hit, conversation.session.info.id) for hit in exact[:FOUND]]
-    if rest := similar[: max(0, FOUND - len(exact))]:
-        lines.append(
-            Text("These are only similar:" if exact else "Nothing has exactly these words. These are similar:")
-        )
-        lines += [_line(hit, conversation.session.info.id) for hit in rest]
-    app.output.show(Text("\n").join(lines))
+    words, session = question.casefold().split(), conversation.session.info.id
+    lines = [_line(hit, session, words, _line_with(conversation.context, hit, words)) for hit in exact[:FOUND]]
+    if not exact:
+        app.output.show("Nothing has exactly these words. These are similar:")
+        lines = [_line(hit, session, words, hit.snippet) for hit in similar[:FOUND]]
+    app.output.show(Group(*lines))
     if len(exact) > FOUND:
         count = f"{len(exact)}{' or more' * (len(exact) + len(similar) >= LOOKED_AT)}"
         app.output.notice(f"The best {FOUND} of {count} matches. More words narrow the search.")
@@ -204,12 +205,27 @@ def _search(context: Context, question: str, *, is_everywhere: bool) -> tuple[li
     return exact, sorted(similar, key=lambda hit: hit.is_beside)
 
 
-def _line(hit: Hit, session: str) -> Text:
-    """A hit in this session is shown by its number, which the other commands take."""
+_BEFORE_WORD_CHARS, _LINE_CHARS = 60, 300
+
+
+def _line_with(context: Context, hit: Hit, words: Sequence[str]) -> str:
+    """The line of the message that has the most of the words, from shortly before the first of them if it is long."""
+    lines = context.archive.expand(hit.id).split("\n")
+    line = max(lines, key=lambda line: sum(word in line.casefold() for word in words)).strip()
+    places = [line.casefold().find(word) for word in words]
+    start = max(0, min((place for place in places if place >= 0), default=0) - _BEFORE_WORD_CHARS)
+    if len(line) <= _LINE_CHARS or not start:
+        return line[:_LINE_CHARS] + "…" * (len(line) > _LINE_CHARS)
+    return f"…{line[start : start + _LINE_CHARS]}{'…' * (start + _LINE_CHARS < len(line))}"
+
+
+def _line(hit: Hit, session: str, words: Sequence[str], said: str) -> BehindMark:
+    """A hit with the words marked. One in this session is shown by its number, which the other commands take."""
     number = str(hit.seq) if hit.session == session else hit.id
-    text = Text(hit_line(hit, number), "quiet" if hit.is_beside else "")
+    text = Text(hit_line(hit, number, said), "quiet" if hit.is_beside else "")
+    text.highlight_regex(re.compile("|".join(map(re.escape, words)), re.IGNORECASE), "bold")
     text.stylize("accent", 0, len(number))
-    return text
+    return BehindMark(text, len(number) + 2)
 
 
 _BAR_CELLS, _NUMBERS_CELLS = 24, 50

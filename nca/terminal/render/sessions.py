@@ -149,10 +149,10 @@ def show_resumed(
     output.card(conversation.context.where_we_were(is_answer_shown=True))
 
 
-def hit_line(hit: Hit, number: str) -> str:
-    """What a search found, behind the number or id that the commands take for it."""
+def hit_line(hit: Hit, number: str, said: str = "") -> str:
+    """What a search found, behind the number or id that the commands take for it. `said`: in place of its snippet."""
     beside = " (beside a hit)" if hit.is_beside else ""
-    return f"{one_line(number, 40)}  {one_line(hit.role, 20)}{beside}: {one_line(hit.snippet)}"
+    return f"{one_line(number, 40)}  {one_line(hit.role, 20)}{beside}: {one_line(said or hit.snippet)}"
 
 
 def written_lines(written: Written) -> list[str]:
