@@ -80,17 +80,19 @@ class FoldedPastes:
         return merged(tuple(found))
 
     def refold(self, said: Words) -> Words:
-        """Fold the pastes of a text that returns to the prompt, after a failure or from an editor."""
+        """Fold the pastes of a text that returns to the prompt, after a failure, from an editor or from the session."""
         text = text_of(said)
         known = sorted((one for one in self._label_of if one in text), key=len, reverse=True)
-        if not known:
-            return said
         found: Words = ()
         end = 0
-        for match in re.finditer("|".join(map(re.escape, known)), text):
-            found += (*part_of(said, end, match.start()), *self._mark(part_of(said, *match.span())))
+        for match in re.finditer("|".join(map(re.escape, known)), text) if known else ():
+            found += (*self._folded(part_of(said, end, match.start())), *self._mark(part_of(said, *match.span())))
             end = match.end()
-        return merged((*found, *part_of(said, end)))
+        return merged((*found, *self._folded(part_of(said, end))))
+
+    def _folded(self, said: Words) -> Words:
+        """Each paste of these words that is long, perhaps of another program, as its character."""
+        return tuple(one for span in said for one in (self.fold((span,)) if span.source == "pasted" else (span,)))
 
     def label(self, character: str) -> str | None:
         """The label of a character that represents a paste; None for any other."""

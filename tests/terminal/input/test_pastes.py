@@ -53,6 +53,17 @@ def test_what_comes_back_stands_as_it_stood() -> None:
     assert text_of(pastes.refold(changed))[6] == text_of(typed)[6]
 
 
+def test_a_paste_that_comes_back_in_another_program_is_folded_as_it_was() -> None:
+    """As after /undo in a resumed session or a fork: it filled the window."""
+    said = (*words("look: "), *words(LINES, "pasted"), *words(" and this"))
+    pastes = FoldedPastes()
+    folded = pastes.refold(said)
+    assert pastes.shown(text_of(folded)) == "look: [pasted 214 lines] and this"
+    assert pastes.unfold(folded) == said
+    # What was typed, however long, is shown.
+    assert pastes.refold(words(LINES.upper())) == words(LINES.upper())
+
+
 def test_the_same_paste_with_a_part_that_was_typed_is_another_with_the_same_label() -> None:
     pastes = FoldedPastes()
     mark = fold(pastes, LINES)
@@ -69,6 +80,8 @@ def test_what_was_pasted_is_what_is_sent(texts: list[str]) -> None:
         said = pastes.unfold(shown)
         assert text_of(said) == text.replace("\r\n", "\n").replace("\r", "\n")
         assert {span.source for span in said} <= {"pasted"}
+        other = FoldedPastes()
+        assert other.unfold(other.refold(said)) == said
 
 
 def test_a_prompt_with_thousands_of_pastes_folds_no_more() -> None:
