@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from nca.errors import NcaError, UsageError
 from nca.events import MessageTaken
 from nca.terminal.commands.command import find_command, find_whole, named, short_for, unknown
-from nca.terminal.input.line_kind import line_kind, line_of, message_of
+from nca.terminal.input.line_kind import held_line, line_kind, line_of, message_of
 from nca.terminal.interrupts import Interrupts, Leave, Stopped
 from nca.terminal.reader import Reader
 from nca.terminal.render.event_lines import error_line
@@ -294,14 +294,8 @@ class ChatApp:
         is_given = bool(line) and self.reader.is_interactive and not self.reader.is_typing
         if is_given:
             self.put_in_prompt(line)
-        if held and self.reader.is_typing:
-            self.output.notice("Your queued text was not sent; it is in the prompt after the line that you type.")
-        elif held == 1 and not is_given:
-            self.output.notice("Your queued text was not sent; it is back in the prompt.")
-        elif held:
-            self.output.notice(
-                "Your queued text was not sent; the prompt has it: messages as one, commands one by one."
-            )
+        if held:
+            self.output.notice(held_line(held, is_first_next=not is_given and not self.reader.is_typing))
         return is_given
 
     def _leave_with(self, exit_code: int) -> None:

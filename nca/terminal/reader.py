@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TextIO, TypeVar
 from nca.agent.approvals import Answer, Nobody
 from nca.events import ApprovalAsked
 from nca.humanize import counted
-from nca.terminal.input.line_kind import InputLines
+from nca.terminal.input.line_kind import InputLines, in_a_row
 from nca.terminal.interrupts import Interrupts
 from nca.terminal.panels.session_loader import KeyChoice, choices_line
 from nca.terminal.render.calls import ALL_EDITS, ApprovalPanel, rule_of
@@ -89,7 +89,7 @@ class Reader(Nobody, ABC):
         return nullcontext()
 
     def hold_typed_lines(self) -> int:
-        """Send no text that was typed ahead until Enter is pressed again. Returns how many prompts it will fill."""
+        """Send no text that was typed ahead until Enter is pressed again. Returns how many lines wait for that."""
         return 0
 
     @property
@@ -246,6 +246,7 @@ class LineReader(Reader):
         if not self.is_interactive or self._interrupts.is_second():
             self._interrupts.end(INTERRUPTED_EXIT_CODE)
         else:
-            self._output.notice("Ctrl-C again leaves.")
+            dropped = in_a_row(self._lines.drop_held())
+            self._output.notice(f"Dropped: {dropped}. Ctrl-C again leaves." if dropped else "Ctrl-C again leaves.")
             self._lines.begin_line()
         return True

@@ -233,15 +233,18 @@ def test_what_an_editor_left_does_not_give_way(start: Callable[..., Tty], tmp_pa
 
 
 def test_what_is_queued_behind_a_turn_that_brings_nothing_is_in_the_prompt_at_once(start: Callable[..., Tty]) -> None:
-    tty = start({"error": "The key was refused."}, "Now it works.")
+    tty = start({"error": "The key was refused."}, "Now it works.", "Again.")
     tty.line("PAUSE first")
     tty.sees("Thinking")
     tty.send("second\r/undo x\r")
-    tty.sees("Your queued text was not sent")
-    tty.settle()
-    assert "› PAUSE first\n  second" in "\n".join(tty.shown())
+    tty.sees("Your 2 queued lines were not sent; they wait below the prompt.")
+    tty.sees("› PAUSE first\n")
+    tty.sees(" waiting (2): second ⏎ /undo x\n")
     tty.send("\r")
     tty.sees("Now it works.")
+    tty.sees("› second\n")
+    tty.send("\r")
+    tty.sees("Again.")
     tty.sees("› /undo x\n")
     tty.send("\r")
     tty.sees("/undo takes no x.")

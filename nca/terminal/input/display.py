@@ -25,8 +25,9 @@ from prompt_toolkit.utils import get_cwidth
 from rich.cells import cell_len, set_cell_size
 
 from nca.terminal.input.line_editor import Typed
+from nca.terminal.input.line_kind import in_a_row
 from nca.terminal.input.pastes import FoldedPastes
-from nca.terminal.render.sanitize import one_line, to_terminal
+from nca.terminal.render.sanitize import to_terminal
 from nca.terminal.render.stream_writer import encodable, is_utf8, rewrapped, rewraps_lines
 from nca.terminal.render.theme import has_colour, prompt_styles
 
@@ -243,15 +244,17 @@ def typed_ahead(typed: Typed, hint: str, window: Size, *, is_turn: bool) -> Type
     """
     columns, most_rows = window.columns, max(1, min(_MOST_ROWS, window.rows // 4))
     soon, later = (typed.soon, typed.later) if is_turn else ([], [*typed.soon, *typed.later])
+    held, later = ([*typed.held, *later], []) if typed.held else ([], later)
     notes = [hint] if hint else []
     for label, lines in (
+        ("waiting for your Enter", held),
         ("for the next step", soon),
         ("when this is done", later),
         ("behind the line below", typed.behind),
     ):
         if lines:
-            start = f"{label} ({len(lines)}): " if len(lines) > 1 else f"{label}: "
-            notes.append(start + _end_of(_on_one_line(" ⏎ ".join(lines)), columns - 3 - len(start)))
+            start = _labelled(label, lines)
+            notes.append(start + _end_of(in_a_row(lines), columns - 3 - len(start)))
     if typed.leaves:
         # With a queued line the prompt is not empty after Esc, and Ctrl-D does not leave it.
         then = "all is done; Esc stops and stays" if soon or later else "this is done, Esc now"
@@ -292,8 +295,21 @@ def _safe(character: str) -> str:
     return " " if character == "\t" else character if to_terminal(character) == character else _UNSEEN
 
 
-def _on_one_line(text: str) -> str:
-    return one_line(text.replace("\n", " ↵ "))
+def waiting(held: Sequence[str], cells: int, *, is_empty: bool) -> str:
+    """The line below a prompt about the lines that are held, in at most `cells` cells; "" if there are none.
+
+    is_empty  the prompt is, so that its key acts on them
+    """
+    if not held:
+        return ""
+    start, end = _labelled("waiting", held), " · Ctrl-C drops " + ("them" if len(held) > 1 else "it")
+    text, room = in_a_row(held), max(cells - len(start) - len(end) * is_empty, 1)
+    shown = text if cell_len(text) <= room else set_cell_size(text, room - 1).rstrip() + "…"
+    return start + shown + end * is_empty
+
+
+def _labelled(label: str, lines: Sequence[str]) -> str:
+    return f"{label} ({len(lines)}): " if len(lines) > 1 else f"{label}: "
 
 
 def _end_of(text: str, cells: int) -> str:

@@ -171,6 +171,11 @@ def _add_actions(bindings: KeyBindings, actions: KeyActions) -> None:
         actions.clear(event.current_buffer)
         event.current_buffer.insert_text(event.data)
 
+    @bindings.add("c-u", filter=_inserts & Condition(lambda: actions.gives_way) & ~is_searching)
+    def empty(event: KeyPressEvent) -> None:
+        """As Escape: of a text of several rows it would leave all but one, and the next line would go with them."""
+        actions.clear(event.current_buffer)
+
     @bindings.add("c-d", filter=Condition(lambda: actions.gives_way) & ~is_searching)
     def leave(event: KeyPressEvent) -> None:
         """As at an empty prompt: nobody typed this text."""

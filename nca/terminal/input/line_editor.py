@@ -6,7 +6,7 @@ left that could act on another text. A key that only the prompt knows does nothi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import cycle
 from typing import NamedTuple
@@ -22,7 +22,7 @@ from nca.terminal.input.edited_line import Line
 from nca.terminal.input.keyboard import Keyboard
 from nca.terminal.input.line_kind import line_kind
 from nca.terminal.input.pastes import FoldedPastes
-from nca.words import Span, Words, merged, text_of, words
+from nca.words import Span, Words, text_of
 
 
 class Typed(NamedTuple):
@@ -33,6 +33,7 @@ class Typed(NamedTuple):
     open    the one that is being typed, with the cursor's place in it
     behind  lines behind that one, if it was queued before
     leaves  the chat ends when all is done
+    held    lines that wait for the person's Enter, before all others
     """
 
     soon: list[str]
@@ -41,6 +42,7 @@ class Typed(NamedTuple):
     place: int
     behind: list[str]
     leaves: bool = False
+    held: Sequence[str] = ()
 
 
 TakeLine = Callable[[Words, Callable[[], None]], bool]
@@ -144,7 +146,7 @@ class UnsentLines:
         soon = self._at - len(self._waiting)
         line, behind = self._line, [text for text in queued[self._at + 1 :] if text.strip()]
         place = len(self._pastes.shown(line.before))
-        return Typed(queued[:soon], queued[soon : self._at], queued[self._at], place, behind, self._leaves)
+        return Typed(queued[:soon], queued[soon : self._at], queued[self._at], place, behind, self._leaves, self.held)
 
     @property
     def _waiting(self) -> list[Line]:
@@ -192,50 +194,35 @@ class UnsentLines:
         """Remove and return the line that is being typed, if nothing else was typed: a list that opens searches it."""
         return "" if self.is_line_queued else text_of(self._full(self.take_open().said))
 
-    def hold(self) -> int:
-        """After an interrupt or a failure, send none of what was typed: the next prompts offer it, a part each.
+    @property
+    def held(self) -> list[str]:
+        """The lines that are held, as they are shown."""
+        return [self._pastes.shown(text_of(said)) for said in self._held]
 
-        Returns how many parts are held; 0 if none came to those of before. The part that is being typed is not: the
+    def hold(self) -> int:
+        """After an interrupt or a failure, send none of what was typed: the next prompts offer it, one line each.
+
+        Returns how many lines are held; 0 if none came to those of before. The line that is being typed is not: the
         next prompt goes on with it.
         """
         self.press_all(get_typeahead(self._keyboard))
-        before = self._held
-        parts, here = self._parts()
-        being_typed = parts.pop(here)
-        self._held = [part.said for part in parts]
-        self._lines, self._at = [Line() if being_typed.is_blank else being_typed], 0
+        before, line = len(self._held), self._line
+        self._held += [one.said for one in self._lines if one is not line and not one.is_blank]
+        self._lines, self._at = [Line() if line.is_blank else line], 0
         self._leaves = self._leaves and not (self._held or self._line.said)
-        return len(self._held) if self._held != before else 0
-
-    def _parts(self) -> tuple[list[Line], int]:
-        """What a prompt each gets, and which one is being typed. Messages in a row are one part, with those held."""
-        parts: list[Line] = []
-        here, is_open = 0, False
-        for line in (*map(Line, self._held), *self._lines):
-            is_here = line is self._line
-            if line.is_blank and not is_here:
-                continue
-            is_message = not line.is_blank and self._is_message(line.said)
-            if is_open and is_message:
-                before = parts[-1]
-                said = merged((*before.said, *words("\n"), *line.said))
-                parts[-1] = Line(said, len(before.text) + 1 + line.place if is_here else before.place)
-            else:
-                parts.append(line)
-            here, is_open = len(parts) - 1 if is_here else here, is_message
-        return parts, here
+        return len(self._held) if len(self._held) > before else 0
 
     def offer(self, default: Words = ()) -> Words | None:
-        """The next prompt is about to read, and to start with `default`. What it starts with if something is held.
-
-        A message goes below a message, so that none comes back when others have been sent.
-        """
+        """The next prompt is about to read, and to start with `default`. What it starts with if something is held."""
         if not self._held:
             return None
         self.hold()
-        if self.is_waiting or (default and not all(map(self._is_message, (default, self._held[0])))):
-            return None
-        return merged((*default, *words("\n" if default else ""), *self._held.pop(0)))
+        return None if default or self.is_waiting else self._held.pop(0)
+
+    def drop_held(self) -> list[Words]:
+        """Remove and return the lines that are held."""
+        dropped, self._held = self._held, []
+        return dropped
 
     def _is_message(self, said: Words) -> bool:
         return line_kind(self._full(said), self.own) == "message"
@@ -270,7 +257,8 @@ class UnsentLines:
 
     def unsent(self) -> list[Words]:
         """All that was typed and never sent, in the order in which it was typed."""
-        return [*self._taken, *(self._full(part.said) for part in self._parts()[0] if not part.is_blank)]
+        lines = [*self._held, *(line.said for line in self._lines if not line.is_blank)]
+        return [*self._taken, *map(self._full, lines)]
 
     @property
     def is_waiting(self) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 import re
 import threading
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Literal
 
@@ -94,11 +94,20 @@ def pasted_text(before: str, pasted: str, directory: Path, pastes: FoldedPastes)
     return mentions or text_of(pastes.fold_pasted(pasted))
 
 
+def held_line(count: int, *, is_first_next: bool) -> str:
+    """What became of so many queued lines. `is_first_next`: the next prompt starts with the first of them."""
+    if count == 1:
+        return f"Your queued line was not sent; it {'is in' if is_first_next else 'waits below'} the prompt."
+    where = "the first is in the prompt, the rest waits" if is_first_next else "they wait"
+    return f"Your {count} queued lines were not sent; {where} below {'it' if is_first_next else 'the prompt'}."
+
+
 _PROMPT, _MORE = "> ", "... "
 
 
-def _joined(*texts: str) -> str:
-    return "\n".join(filter(str.strip, texts))
+def in_a_row(lines: Sequence[str]) -> str:
+    """Lines as they are shown where they wait."""
+    return one_line(" ⏎ ".join(lines).replace("\n", " ↵ "))
 
 
 class InputLines:
@@ -117,8 +126,10 @@ class InputLines:
         self._is_line_open = False
         self._kept: list[str] = []
         """Lines that were typed before a question: the next messages."""
+        self._held: list[str] = []
+        """Lines that Enter sends one by one; another line replaces the first."""
         self._begun = ""
-        """Text that Enter sends, or another line replaces."""
+        """The beginning of the line that was being typed; Enter sends it, too."""
 
     async def keep_typed(self) -> str:
         """Keep what was typed so far for the next message: it answers no question that appears now. Returns it."""
@@ -133,23 +144,29 @@ class InputLines:
             typed += await asyncio.to_thread(take_typed, self._lines.fileno())
         *lines, rest = typed.split("\n")
         self._kept += filter(str.strip, lines)
-        self._begun = _joined(self._begun, rest)
+        self._begun = "\n".join(filter(str.strip, (self._begun, rest)))
         return typed
 
     def hold(self) -> int:
-        """Send nothing that was kept until Enter is pressed. Returns whether there is anything."""
-        self._begun = _joined(*self._kept, self._begun)
-        self._kept.clear()
-        return int(bool(self._begun))
+        """Send nothing that was kept until Enter is pressed for each line. Returns how many lines came to those."""
+        come = [line for line in (*self._kept, self._begun) if line.strip()]
+        self._held += come
+        self._kept, self._begun = [], ""
+        return len(self._held) if come else 0
+
+    def drop_held(self) -> list[str]:
+        """Remove and return the lines that are held."""
+        dropped, self._held = self._held, []
+        return dropped
 
     async def answer(self) -> str:
         """The next line that is typed now. Raises EOFError."""
-        kept, begun = self._kept, self._begun
-        self._kept, self._begun = [], ""
+        held, kept, begun = self._held, self._kept, self._begun
+        self._held, self._kept, self._begun = [], [], ""
         try:
             return await self.next()
         finally:
-            self._kept, self._begun = kept, begun
+            self._held, self._kept, self._begun = held, kept, begun
 
     async def next(self, default: str = "") -> str:
         """The next line without its end, lines that end in a backslash joined; EOFError at the end of the input."""
@@ -159,10 +176,14 @@ class InputLines:
             self._thread.start()
         if self._prompt is None:
             default = ""
-        if not self._kept and self._begun:
-            default, self._begun = _joined(default, self._begun), ""
+        if self._held or not self._kept:
+            self.hold()
+        if self._held and not default:
+            default = self._held.pop(0)
         if default:
             self._say(f"[Enter sends: {one_line(default, 60)}]\n")
+        if self._held:
+            self._say(f"[Behind it: {one_line(in_a_row(self._held), 200)}; Ctrl-C drops that]\n")
         collected: list[str] = []
         while True:
             self._say(_MORE if collected else _PROMPT)

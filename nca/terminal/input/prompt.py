@@ -282,11 +282,13 @@ class Prompt:
 
     def _toolbar(self) -> StyleAndTextTuples:
         width = self._session.app.output.get_size().columns
-        line = self._paths.line(width - 2)
-        rows: StyleAndTextTuples = [("class:hint", f" {line}"), ("", "\n")] if line else []
-        if hint := self._hint.text or self._returned.hint:
-            return [*rows, ("class:hint", f" {hint}")]
-        return [*rows, *toolbar(self._status, width)] if self._status is not None else rows[:1]
+        waiting = display.waiting(self.type_ahead.held, width - 2, is_empty=not self._session.default_buffer.text)
+        lines = [waiting, self._paths.line(width - 2), hint := self._hint.text or self._returned.hint]
+        above = "\n".join(f" {line}" for line in lines if line)
+        rows: StyleAndTextTuples = [("class:hint", above)] if above else []
+        if hint or self._status is None:
+            return rows
+        return [*rows, ("", "\n" if above else ""), *toolbar(self._status, width)]
 
     @property
     def is_lone_escape(self) -> bool:
@@ -380,7 +382,10 @@ class Prompt:
 
     def on_interrupt_key(self, event: KeyPressEvent) -> None:
         buffer = event.app.current_buffer
-        if buffer.text:
+        dropped = [] if buffer.text else self.type_ahead.drop_held()
+        for said in dropped:
+            remember(said, self._history, self._text)
+        if buffer.text or dropped:
             # Emptied, not lost: Up brings it back.
             buffer.append_to_history()
             buffer.reset()

@@ -11,7 +11,7 @@ from prompt_toolkit.completion import WordCompleter
 from prompt_toolkit.data_structures import Size
 from prompt_toolkit.key_binding import KeyPress
 
-from nca.terminal.input.display import typed_ahead
+from nca.terminal.input.display import typed_ahead, waiting
 from nca.terminal.input.keyboard import Keyboard, PasteTimeoutParser
 from nca.terminal.input.line_editor import Typed, UnsentLines
 from nca.terminal.input.line_kind import line_kind, pasted_text
@@ -150,20 +150,21 @@ def test_the_prompt_opens_with_the_line_that_is_being_changed_and_those_behind_i
     ("pressed", "expected"),
     [
         # A newcomer's three: the keys of one line acted on another.
-        (f"alpha\rbeta{UP}X", ["alphaX\nbeta"]),
-        (f"KEEP alpha\rDROP beta\r{UP}{UP}\x7f\x7f", ["KEEP alp\nDROP beta"]),
+        (f"alpha\rbeta{UP}X", ["alphaX", "beta"]),
+        (f"KEEP alpha\rDROP beta\r{UP}{UP}\x7f\x7f", ["KEEP alp", "DROP beta"]),
         (f"KEEP alpha\rDROP beta\r{UP}\x15", ["", "KEEP alpha"]),
         ("one\rx\x7f", ["", "one"]),
-        ("one\r\x15two", ["one\ntwo"]),
-        ("first\rsecond\\\rline\x1b\rmore\rlast\r\r", ["", "first\nsecond\nline\nmore\nlast"]),
-        ("one\rtwo\rthr", ["one\ntwo\nthr"]),
+        ("one\r\x15two", ["two", "one"]),
+        ("first\rsecond\\\rline\x1b\rmore\rlast\r\r", ["", "first", "second\nline\nmore", "last"]),
+        ("one\rtwo\rthr", ["thr", "one", "two"]),
         ("one\r/tools\rtwo\r", ["", "one", "/tools", "two"]),
-        ("one\rtwo\r!ls\r\rexit\rthr", ["thr", "one\ntwo", "!ls", "exit"]),
+        # A newcomer's: the message was joined with the draft, and the command came after it.
+        ("!git status\rand then push\rhalf", ["half", "!git status", "and then push"]),
         ("//one\r/to", ["/to", "//one"]),
         ("\r\r", [""]),
     ],
 )
-def test_after_an_interrupt_nothing_is_sent_and_a_command_is_a_line_by_itself(
+def test_after_an_interrupt_nothing_is_sent_and_each_line_is_one_by_itself(
     keyboard: Keyboard, pressed: str, expected: list[str]
 ) -> None:
     assert held(keyboard, pressed) == expected
@@ -189,19 +190,16 @@ def test_the_prompts_get_what_was_shown_after_an_interrupt(keyboard: Keyboard, p
     typed = UnsentLines(keyboard, pastes, lambda before, text: pasted_text(before, text, Path("/dev"), pastes))
     for key in pressed:
         typed.press_all(keys(key))
-    before = shown_lines(typed)
-    is_open = typed.typed().open.strip()
+    shown = typed.typed()
+    # The line that is being typed, as it is under the fingers, then all others in their order.
+    expected = [line for line in (shown.open, *shown.soon, *shown.later, *shown.behind) if line.strip()]
     unsent = [text_of(one) for one in typed.unsent()]
     typed.hold()
     first = typed.take_open()
     kept = [first.said] if first.text else []
     while (offered := typed.offer()) is not None:
         kept.append(offered)
-    got = [pastes.shown(text_of(one)) for one in kept]
-    assert sorted(row for one in got for row in one.split("\n")) == sorted(
-        row for one in before for row in one.split("\n")
-    )
-    assert is_open in pastes.shown(first.text)
+    assert [pastes.shown(text_of(one)) for one in kept] == expected
     assert sorted(unsent) == sorted(text_of(pastes.unfold(one)) for one in kept)
     assert not typed.is_waiting
 
@@ -229,8 +227,7 @@ def test_what_is_sent_is_what_was_shown_in_its_order(keyboard: Keyboard, pressed
 def test_what_was_pasted_stays_so(keyboard: Keyboard) -> None:
     (line,) = lines(keyboard, f"see \x1b[200~a @b\x1b[201~{LEFT}{LEFT}\x7f-\x05 now\x17then\r").take_messages()
     assert line == (*words("see "), *words("a", "pasted"), *words("-"), *words("@b", "pasted"), *words(" then"))
-    assert lines(keyboard, "one\r\x1b[200~two\x1b[201~").unsent() == [(*words("one\n"), *words("two", "pasted"))]
-    assert held(keyboard, "one\r\x1b[200~/exit\x1b[201~\rtwo") == ["one\n/exit\ntwo"]
+    assert lines(keyboard, "one\r\x1b[200~two\x1b[201~").unsent() == [words("one"), words("two", "pasted")]
 
 
 def preview(
@@ -335,20 +332,18 @@ def test_ones_own_command_of_several_lines_waits_for_the_prompt(keyboard: Keyboa
     assert (typed.typed().soon, typed.typed().later) == (["one"], ["/review a\nb"])
 
 
-def test_queued_messages_come_back_below_the_message_that_failed(keyboard: Keyboard) -> None:
-    """They came back turns later, when the prompt was empty for once."""
+def test_what_is_held_follows_what_comes_back_or_is_typed_on_and_is_shown_till_then(keyboard: Keyboard) -> None:
     typed = lines(keyboard, "second\rthird\r/compact\r")
     typed.hold()
-    assert text_of(typed.offer(words("first")) or ()) == "first\nsecond\nthird"
     assert typed.offer(words("first")) is None
-    assert text_of(typed.offer() or ()) == "/compact"
-
-
-def test_a_message_that_waits_stands_above_what_is_typed_on(keyboard: Keyboard) -> None:
-    """It waited for a prompt in which nothing was typed, and came back turns later."""
-    typed = lines(keyboard, "/compact\rfirst\r")
-    assert typed.hold() == 2
-    assert text_of(typed.offer() or ()) == "/compact"
-    typed.press_all(keys("second"))
+    assert waiting(typed.held, 80, is_empty=False) == "waiting (3): second ⏎ third ⏎ /compact"
+    assert text_of(typed.offer() or ()) == "second"
+    typed.press_all(keys("typed on"))
     assert typed.offer() is None
-    assert (typed.take_open().text, typed.unsent()) == ("first\nsecond", [])
+    assert waiting(typed.held, 80, is_empty=True) == "waiting (2): third ⏎ /compact · Ctrl-C drops them"
+    assert waiting(typed.held, 40, is_empty=True) == "waiting (2): third… · Ctrl-C drops them"
+    # While nca works, a line that is queued behind them waits, too.
+    typed.press_all(keys("\r"))
+    assert preview(typed.typed(), 80, is_turn=False)[0] == ["waiting for your Enter (3): third ⏎ /compact ⏎ typed on"]
+    assert [text_of(one) for one in typed.drop_held()] == ["third", "/compact"]
+    assert waiting(typed.held, 80, is_empty=True) == ""

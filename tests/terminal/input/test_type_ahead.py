@@ -41,7 +41,8 @@ def test_what_is_typed_is_shown_as_the_prompt_will_have_it() -> None:
         tty.send("is " + "this " * 30)
         tty.sees("\n  is this this")
         tty.send(CTRL_C)
-        tty.sees("› > hello world!\n  [pasted 60 lines] what\n  is this this")
+        tty.sees("› [pasted 60 lines] what\n  is this this")
+        tty.sees(" waiting: > hello world!\n")
         assert "never" not in tty.text()
 
 
@@ -141,7 +142,8 @@ def test_escape_stops_the_answer_and_keeps_what_was_typed() -> None:
         tty.sees("  for the next step: one\n› two (Enter queues it)")
         tty.send(LEFT + ESCAPE)
         tty.sees("Interrupted. The answer so far is kept.")
-        tty.sees("› one\n  two")
+        tty.sees("› two")
+        tty.sees(" waiting: one")
         tty.settle()
         assert "never" not in tty.text()
 
@@ -150,7 +152,8 @@ def test_a_signal_key_takes_away_nothing_that_was_typed_right_before_it() -> Non
     with at_work() as tty:
         tty.send(f"one\rtwo{CTRL_C}")
         tty.sees("Interrupted. The answer so far is kept.")
-        tty.sees("› one\n  two")
+        tty.sees("› two")
+        tty.sees(" waiting: one")
         tty.settle()
         assert "never" not in tty.text()
 
@@ -208,12 +211,12 @@ def test_what_was_queued_and_not_sent_is_said_on_leaving_and_up_brings_it_back(t
         (draft,) = tmp_path.glob("history.draft-*")
         assert "+/compact" in draft.read_text()
         tty.send(CTRL_C)
-        tty.sees("Your queued text was not sent; it is in the prompt after the line that you type.")
+        tty.sees("Your 2 queued lines were not sent; they wait below the prompt.")
         tty.sees("› third")
         tty.send(CTRL_C)
         tty.sees_no("› third")
-        tty.send(f"{CTRL_C}{CTRL_C}")
-        assert tty.ends() == 130
+        tty.send("\x04")
+        assert tty.ends() == 0
         whole = tty.text()
         assert "Not sent: second line 0 line 1" in whole
         assert "Not sent: /compact" in whole
@@ -260,7 +263,7 @@ def test_without_a_history_on_disk_what_was_not_sent_is_said_whole() -> None:
         tty.send(f"{'word ' * 80}the end\r/compact\r")
         tty.sees("when this is done: /compact")
         tty.send(CTRL_C)
-        tty.sees("Your queued text was not sent")
+        tty.sees("Your 2 queued lines were not sent; the first is in the prompt, the rest waits below it.")
         # In the prompt it stands from its beginning; the line below the answer showed its end.
         tty.sees("› word")
         tty.send(CTRL_C)
@@ -297,7 +300,7 @@ def test_what_was_queued_during_a_command_is_said_to_be_back() -> None:
         tty.send("queued\r")
         tty.sees("  when this is done: queued")
         tty.send(ESCAPE)
-        tty.sees("Stopped.\nYour queued text was not sent; it is back in the prompt.\n")
+        tty.sees("Stopped.\nYour queued line was not sent; it is in the prompt.\n")
         tty.sees("› queued")
         tty.send("in its place")
         tty.sees("› in its place")
@@ -305,6 +308,40 @@ def test_what_was_queued_during_a_command_is_said_to_be_back() -> None:
         tty.sees_no("› in its place")
         tty.send(UP * 2)
         tty.sees("› queued")
+
+
+def test_each_queued_line_comes_back_by_itself_and_what_waits_is_seen_until_it_is_dropped() -> None:
+    """A newcomer's: the draft was joined with a queued message, and stale lines filled one prompt after the other."""
+    with at_work(columns=80) as tty:
+        tty.send("!echo o''ne\r/cost x\rthen push\rhalf")
+        tty.sees("  when this is done (3): !echo o''ne ⏎ /cost x ⏎ then push\n› half (Enter queues it)")
+        tty.send(CTRL_C)
+        tty.sees("Your 3 queued lines were not sent; they wait below the prompt.")
+        tty.sees("› half\n")
+        tty.sees(" waiting (3): !echo o''ne ⏎ /cost x ⏎ then push\n")
+        tty.send("\x15/todo\r")
+        tty.sees("› !echo o''ne")
+        tty.sees(" waiting (2): /cost x ⏎ then push\n")
+        tty.send("\r")
+        tty.sees("\none")
+        tty.sees("› /cost x")
+        tty.sees(" waiting: then push\n")
+        tty.send(ESCAPE)
+        tty.sees(" waiting: then push · Ctrl-C drops it\n")
+        tty.send(CTRL_C)
+        tty.sees_no("waiting")
+        tty.send(UP * 2)
+        tty.sees("› /cost x")
+        assert "never" not in tty.text()
+
+
+def test_ctrl_u_empties_a_text_that_came_back_however_many_rows_it_has() -> None:
+    with at_work() as tty:
+        tty.send(f"two\\\rrows\r{ESCAPE}")
+        tty.sees("› two\n  rows")
+        tty.send("\x15/todo\r")
+        tty.sees("› /todo\n")
+        assert "never" not in tty.text()
 
 
 def test_up_brings_back_what_was_queued_and_then_typed_over() -> None:
@@ -426,7 +463,7 @@ def test_up_in_a_draft_changes_the_queued_line_that_is_shown_and_no_other() -> N
         tty.sees("  behind the line below: DROP beta\n› KEEP alp (Enter queues it)")
         tty.send(ESCAPE)
         tty.sees("Interrupted")
-        tty.sees("› KEEP alp\n  DROP beta")
+        tty.sees("› KEEP alp\n waiting: DROP beta\n")
 
 
 def test_a_typed_line_of_several_rows_is_shown_whole_and_the_cursor_stands_in_it() -> None:
@@ -473,14 +510,14 @@ def test_a_question_beside_that_fails_is_named() -> None:
         tty.sees("First.")
 
 
-def test_what_was_queued_behind_a_message_that_failed_comes_back_with_it() -> None:
-    with chat({"error": "The provider is down"}, "Both.", columns=80) as tty:
+def test_what_was_queued_behind_a_message_that_failed_waits_below_it() -> None:
+    with chat({"error": "The provider is down"}, "It works.", columns=80) as tty:
         tty.sees("›")
         tty.line("PAUSE first")
         tty.send("second\r")
         tty.sees("The provider is down")
-        tty.sees("Your queued text was not sent; the prompt has it")
-        tty.sees("› PAUSE first\n  second\n")
+        tty.sees("Your queued line was not sent; it waits below the prompt.")
+        tty.sees("› PAUSE first\n waiting: second\n")
         tty.send("\r")
-        tty.sees("Both.")
-        tty.sees_no("› second")
+        tty.sees("It works.")
+        tty.sees("› second\n")
