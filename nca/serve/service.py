@@ -27,6 +27,8 @@ from nca.library.beside_loop import beside_loop
 from nca.serve import operations
 from nca.serve.operations import Caller
 from nca.sessions import Store
+from nca.transcripts.formats.row import decode
+from nca.wire import plain_json
 
 _LOG = logging.getLogger("uvicorn.error")
 """Where the server says what it does."""
@@ -183,9 +185,11 @@ def _warm_up() -> None:
 def _object(raw: bytes) -> Mapping[str, Any]:
     """Raises UsageError."""
     try:
-        body = msgspec.json.decode(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        body = decode(raw)
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"The body is not JSON ({error}); valid: an object.") from error
+    if b"\\ud" in raw.lower():  # An answer may repeat it, and must be UTF-8.
+        body = plain_json(body, "The body")
     if not isinstance(body, dict):
         raise UsageError('The body is not an object; valid: an object such as {"messages": […]}.')
     level: list[Any] = [body]

@@ -155,6 +155,8 @@ def test_check_and_recall(url: str) -> None:
         ("/v1/compress", b"[]", 400, "not an object"),
         ("/v1/compress", b'{"messages":' + b"[" * 100 + b"]" * 100 + b"}", 400, "deeper than 64"),
         ("/v1/compress", b'{"a":' + b"[" * 100_000, 400, "The body is not JSON"),
+        ("/v1/compress", b'{"messages":[{"role":"user","content":"half \\ud83e"}]}', 200, "half \ufffd"),
+        ("/v1/compress", b'{"messages":[{"role":"user","content":"half \\ud83e", "x": NaN}]}', 400, "The body"),
         ("/v1/compress", {}, 400, "messages: expected a list of messages, found nothing"),
         ("/v1/compress", {"messages": [{"role": "user", "content": "x"}, {"role": "nobody"}]}, 400, "message 2: role"),
         ("/v1/compress", {"messages": [{"role": "user", "content": "x"}], "rows": 1}, 400, "rows: expected true"),
