@@ -257,7 +257,22 @@ async def test_a_list_that_is_more_than_its_commands_gets_no_rule(tmp_path: Path
     assert not says.approvals.session_rules
 
 
-async def test_in_a_list_a_known_command_is_its_exact_words(tmp_path: Path, window: Window) -> None:
+async def test_behind_what_only_reads_a_rule_means_in_a_list_what_it_means_alone(tmp_path: Path) -> None:
+    """A newcomer allowed `python -m pytest` always, and was asked about it again where `git status` followed."""
+    in_a_repository(tmp_path)
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "all").symlink_to("/")
+    for tests in ("python -m pytest -q tests | tail -3", "python -m pytest"):
+        for command in (f"{tests} && git status --short", f"git diff && cat a.txt; {tests}"):
+            assert await runs(tmp_path, command, allow=("python -m pytest",)), command
+    for sly in ("python -m pytest -p evil", "python -m pytest all/x", "python -m pytest > a.txt"):
+        for command in (f"{sly} && git status", f"git diff && {sly}"):
+            assert not await runs(tmp_path, command, allow=("python -m pytest",)), command
+    acts = "python -m pytest -q && python -m pytest -q tests"
+    assert not await runs(tmp_path, acts, allow=("python -m pytest",)), "tests may change files"
+
+
+async def test_behind_a_command_that_acts_a_known_command_is_its_exact_words(tmp_path: Path, window: Window) -> None:
     """What `pytest` may have as arguments depends on files, which a command before it may change."""
     says = Says(tmp_path, window, "ln -s / all", "pytest -q tests")
     assert await says.allowed("ln -s / all")
@@ -273,7 +288,8 @@ async def test_a_question_names_the_rules_that_are_needed(tmp_path: Path, window
     in_a_repository(tmp_path)
     lists = {
         "touch z1 && ls": ["touch z1"],
-        "python -m pytest -q && git status": ["python -m pytest -q"],
+        "python -m pytest -q && git status": ["python -m pytest"],
+        "make lint && python -m pytest -q": ["make lint", "python -m pytest -q"],
         "cat a.txt; make lint && make test; echo done": ["make lint", "make test"],
     }
     says = Says(tmp_path, window, *lists)

@@ -68,8 +68,8 @@ def rule_steps(
     A command that only reads has the name UNASKED too. It is in the line as it would run alone.
 
     Empty if the list could do more than its commands one after the other: if one changes what the shell does with the
-    next, or if what a name means depends on files that one before may have changed. So a name is the exact words,
-    filters read only what is piped into them, and what runs unasked behind another command names no file.
+    next, or if what a name means depends on files that one before may have changed. So behind a command that acts, a
+    name is the exact words, and what runs unasked names no file. Filters read only what is piped into them.
     """
     stages = commands_here(command, directory, takes_status=True) or ()
     if all(stage.operator in ("|", "") for stage in stages):
@@ -80,6 +80,7 @@ def rule_steps(
         if stage.operator == "|":
             continue
         piped, begin = stages[begin:end], end
+        is_unchanged = all(UNASKED in one for one in found)
         prints = any(one.prints for one in piped)
         text = " | ".join(f"{shlex.join(one.words)}{one.errors}" for one in piped)
         names: tuple[str, ...] = ()
@@ -87,8 +88,9 @@ def rule_steps(
         if not prints and piped[0].words[0] not in _understood_by_shell() and all(map(_names_no_file, piped[1:])):
             names = rule_names(text, workspace=workspace, directory=directory, environment=environment)
             exact = shlex.join(_by_its_path_from(directory, piped[0].words, workspace))
-            names = names[names.index(exact) :] if exact in names else ()
-        if all(UNASKED in one for one in found) or all(map(_names_no_file, piped)):
+            if not is_unchanged:
+                names = names[names.index(exact) :] if exact in names else ()
+        if is_unchanged or all(map(_names_no_file, piped)):
             argv = read_only_argv(text, workspace=workspace, directory=directory, environment=environment)
         if argv is not None and not (prints and len(piped) > 1):
             names, text = (*names, UNASKED), piped[0].prints or shlex.join(argv)
