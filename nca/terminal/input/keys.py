@@ -33,6 +33,8 @@ from nca.words import Span, Words, text_of
 
 _inserts = emacs_insert_mode | vi_insert_mode | vi_replace_mode | vi_replace_single_mode
 
+_COMPLETING = (Keys.ControlI, Keys.BackTab, Keys.ControlM, Keys.Up, Keys.Down)
+"""Keys that put a completion in."""
 REWIND = "/rewind"
 """The command that Escape twice at an empty prompt runs."""
 _TWICE_SECONDS = 1.0
@@ -74,7 +76,7 @@ class KeyActions(Protocol):
 
 def prompt_keys(actions: KeyActions) -> KeyBindings:
     bindings = KeyBindings()
-    _add_enter_and_tab(bindings, Condition(lambda: actions.is_lone_escape))
+    _add_enter_and_tab(bindings, actions)
     _add_escape(bindings, actions)
     _add_actions(bindings, actions)
     return bindings
@@ -87,8 +89,9 @@ def completes(actions: KeyActions) -> Condition:
     )
 
 
-def _add_enter_and_tab(bindings: KeyBindings, is_lone_escape: Condition) -> None:
+def _add_enter_and_tab(bindings: KeyBindings, actions: KeyActions) -> None:
     """Keys that send, start a new line, or accept a completion."""
+    is_lone_escape, gives_way = Condition(lambda: actions.is_lone_escape), Condition(lambda: actions.gives_way)
 
     @bindings.add("enter", filter=~is_searching)
     def send(event: KeyPressEvent) -> None:
@@ -126,9 +129,12 @@ def _add_enter_and_tab(bindings: KeyBindings, is_lone_escape: Condition) -> None
     def complete(event: KeyPressEvent) -> None:
         _complete(event.current_buffer)
 
-    @bindings.add(" ", filter=Condition(_has_blank_after_command))
+    @bindings.add(" ", filter=Condition(_is_behind_blank) & _inserts & ~gives_way & ~is_searching)
     def blank(event: KeyPressEvent) -> None:
-        """Ignore a blank after a completed command, which has one already."""
+        """Ignore a blank behind a completion, or a completed command, which has one already."""
+        is_completed = any(one.key in _COMPLETING for one in event.previous_key_sequence)
+        if not is_completed and not _has_blank_after_command():
+            event.current_buffer.insert_text(event.data)
 
 
 def _add_escape(bindings: KeyBindings, actions: KeyActions) -> None:
@@ -236,6 +242,10 @@ def _is_mention_begun() -> bool:
     names = [one.text.strip(' "').rstrip("/").lower() for one in found]
     is_named = typed.endswith("/") or typed in names
     return not is_named and (names[0].startswith(typed) or PurePath(names[0]).name.startswith(typed))
+
+
+def _is_behind_blank() -> bool:
+    return get_app().current_buffer.document.text_before_cursor.endswith(" ")
 
 
 def _has_blank_after_command() -> bool:

@@ -79,6 +79,8 @@ class UnsentLines:
         self.completer: Completer = DummyCompleter()
         self._choices: Iterator[tuple[int, str]] | None = None
         """What each Tab in a row puts in, and where it begins."""
+        self._has_blank = False
+        """The last key has put in a completion that ends in a blank."""
 
     @property
     def _line(self) -> Line:
@@ -89,10 +91,13 @@ class UnsentLines:
         # The parser gives Alt with a key as Escape and the key.
         is_alt, self._is_alt = self._is_alt, key.key == Keys.Escape
         line = self._line
+        has_blank, self._has_blank = self._has_blank, False
         if key.key != Keys.ControlI:
             self._choices = None
         match key.key:
             case Keys.Escape:
+                pass
+            case " " if has_blank:
                 pass
             case Keys.ControlI if not is_alt:
                 self._complete(line)
@@ -128,8 +133,10 @@ class UnsentLines:
             if len(found) == 1:
                 line.replace(*found[0])
             self._choices = cycle(found) if len(found) > 1 else None
+            self._has_blank = len(found) == 1 and line.before.endswith(" ")
         if self._choices is not None:
             line.replace(*next(self._choices))
+            self._has_blank = line.before.endswith(" ")
 
     def _enter(self) -> None:
         """The line is queued where it stands; an empty one goes. Then the newest is being typed."""

@@ -58,11 +58,15 @@ def held(keyboard: Keyboard, pressed: str) -> list[str]:
         ("he\tx\t", "hearx"),
         (f"one al two{LEFT * 4}\t", "one alone two"),
         ("x\t\x1b\t", "x"),
+        # Completions of files end in a blank, and then a person types one.
+        ("@s\t do", "@src do"),
+        ("@s\t  do", "@src  do"),
+        ("@m\t\t do", "@make do"),
     ],
 )
 def test_tab_puts_in_what_can_be_completed(keyboard: Keyboard, pressed: str, text: str) -> None:
     typed = UnsentLines(keyboard, FoldedPastes())
-    typed.completer = WordCompleter(["alone", "hear", "heat"])
+    typed.completer = WordCompleter(["alone", "hear", "heat", "@src ", "@main ", "@make "], WORD=True)
     typed.press_all(keys(pressed))
     assert typed.take_open().text == text
 
