@@ -72,16 +72,14 @@ class Prompt:
         """The text is being changed to what `_text` is already."""
         self._paths = PastedPaths(directory, pastes.unfold, self._draw_again)
         self._interrupts = interrupts
-        self._returned = ReturnedText()
+        self._returned, self._images, self._keyboard = ReturnedText(), PastedImages(), Keyboard()
         self._status: ToolbarStatus | None = None
-        self._images = PastedImages()
         self._screen: Screen | None = None
         self._hint = Hint(self._draw_again)
         self._has_stood = False
         self._left_over: Words = ()
         """The text of a prompt that a signal ended."""
         self._editing: asyncio.Task[None] | None = None
-        self._keyboard = Keyboard()
         self.next_mode: Callable[[], None] = lambda: None
         self.type_ahead = TypeAhead(
             self._keyboard,
