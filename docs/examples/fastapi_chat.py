@@ -59,8 +59,7 @@ async def answer(
     view = nca.ContextView(model=MODEL, context_window=WINDOW, tools=[RECALL], store=store, key=key)
     while log[-1]["role"] != "assistant" or "tool_calls" in log[-1]:
         fitted = await view.afit(log)
-        messages: Any = fitted.messages
-        response: Any = await client.chat.completions.create(model=MODEL, messages=messages, tools=[RECALL])
+        response: Any = await client.chat.completions.create(model=MODEL, messages=fitted.messages, tools=[RECALL])
         log.append(response.choices[0].message.model_dump(exclude_none=True))
         for call in log[-1].get("tool_calls", ()):
             found = await view.arecall(**json.loads(call["function"]["arguments"]))

@@ -58,7 +58,7 @@ class CompactionResult(_Counting):
     budget_tokens: int
     target_tokens: int
     items: list[dict[str, Any]]
-    messages: list[dict[str, Any]]
+    messages: list[Any]
     notices: tuple[str, ...] = ()
     shape: str = "openai"
     request: dict[str, Any] | None = None
@@ -192,7 +192,7 @@ class RepairResult:
     """
 
     repaired: bool
-    messages: list[dict[str, Any]]
+    messages: list[Any]
     orphaned_calls_fixed: int
     orphaned_results_fixed: int
     synthetic: tuple[int, ...] = ()

@@ -48,7 +48,7 @@ _encoder = msgspec.json.Encoder(order="sorted")
 class FittedRequest:
     """A request that fits. Counts in tokens.
 
-    messages   valid messages in the shape of the input
+    messages   valid messages in the shape of the input: dicts, of a type that every client takes
     compacted  whether this call compacted
     items      the view, by position from 1: `verbatim`, `stub`, `summary` and `marker` items (see `CompactionResult`)
     request    the object that was passed in, with these messages; None for a list
@@ -57,7 +57,7 @@ class FittedRequest:
                for a system prompt beside the list
     """
 
-    messages: list[dict[str, Any]]
+    messages: list[Any]
     compacted: bool
     used_tokens: int
     budget_tokens: int
@@ -90,7 +90,7 @@ class _RecallTool:
     It is the same for all views, so the class has it as well: `ContextView(tools=[ContextView.recall_tool])`.
     """
 
-    def __get__(self, view: ContextView | None, owner: type[ContextView]) -> dict[str, Any]:
+    def __get__(self, view: ContextView | None, owner: type[ContextView]) -> Any:
         tool = (view or owner())._recall
         function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
         return {"type": "function", "function": function}

@@ -7,8 +7,12 @@ from importlib.resources import files
 from typing import Any, Literal, TypedDict, assert_type
 
 import pytest
+from openai import OpenAI
+from openai.types.chat import ChatCompletionMessageParam
 
 import nca
+from nca.testing.provider import Provider
+from nca.testing.scripted import Answer, in_order
 
 
 class Said(TypedDict):
@@ -59,7 +63,6 @@ def blocking(messages: list[dict[str, Any]]) -> str:
 def test_typed_messages_are_taken_by_every_function() -> None:
     view = nca.ContextView(context_window=6_000)
     assert_type(view.fit(LOG), nca.FittedRequest)
-    assert_type(view.fit(MIXED).messages, list[dict[str, Any]])
     assert_type(nca.compact(MIXED, context_window=6_000), nca.CompactionResult)
     assert_type(nca.check_context_budget(LOG, context_window=6_000).within_budget, bool)
     assert_type(nca.estimate_messages_tokens(LOG), int)
@@ -92,6 +95,18 @@ async def test_a_view_takes_both_kinds_of_summarizer_and_gives_the_programs_own_
         own = fitted.shown(LOG, _shortened, _user)
         assert_type(own, list[Said])
         assert own == LOG
+
+
+def test_the_official_client_takes_what_a_view_gives() -> None:
+    log: list[ChatCompletionMessageParam] = [{"role": "user", "content": "Hello."}]
+    view, tools = nca.ContextView(context_window=6_000), [nca.ContextView.recall_tool]
+    with (
+        Provider(in_order(*[Answer(text="Hi.")] * 3)) as provider,
+        OpenAI(base_url=provider.url, api_key="k") as client,
+    ):
+        for messages in (view.fit(log).messages, nca.compact(log).messages, nca.repair_tool_pairs(log).messages):
+            answer = client.chat.completions.create(model="openai/gpt-4.1", messages=messages, tools=tools)
+            assert answer.choices[0].message.content == "Hi."
 
 
 def test_type_checkers_are_told_that_nca_is_typed() -> None:
