@@ -92,7 +92,7 @@ async def test_the_end_of_a_name_is_enough_if_only_one_setting_has_it(tmp_path: 
         assert "context.prune.keep_results = 3" in await stage.command("/config prune.keep-results 3")
         assert "(set in this chat)" in await stage.command("/config compact_threshold")
         assert "auto again (default)" in await stage.command("/config compact_threshold --unset")
-        assert "Saved context.max_turns" in await stage.command("/config max_turns 9 --save")
+        assert "context.max_turns = 9 turns, saved in " in await stage.command("/config max_turns 9 --save")
         with pytest.raises(ConfigError, match=r"max_tokens could be any of context\.max_tokens, ") as refused:
             await stage.command("/config max_tokens 9")
         assert "Give more of the name" in str(refused.value)
@@ -140,7 +140,7 @@ async def test_default_with_save_takes_it_out_of_the_file(tmp_path: Path) -> Non
         await stage.command("/config context.auto off --save")
         assert "keep_results = 3" in path.read_text()
         said = await stage.command("/config context.prune.keep_results default --save")
-        assert "Removed context.prune.keep_results from" in said
+        assert ", removed from " in said
         assert path.read_text() == '[context]\nauto = "off"\n'
 
 
@@ -226,7 +226,7 @@ async def test_only_what_acts_in_this_chat_is_said_to_and_the_way_to_keep_it_is_
         for key in ("agent.permission ask", "session.max_cost 3", "context.max_turns 9"):
             said = " ".join((await stage.command(f"/config {key}")).split())
             if "; --save keeps it" in said:
-                assert "Saved" in await stage.command(f"/config {key} --save")
+                assert ", saved in " in await stage.command(f"/config {key} --save")
             else:
                 assert said.endswith(", for this chat; nca config set --user keeps it.")
                 with pytest.raises(ConfigError, match="nca config set --user"):

@@ -167,12 +167,15 @@ def _change(app: App, written: str, value: str, *, is_saving: bool, hint: str = 
         key = conversation.set(key if is_default else written, raw)
         app.output.apply(conversation.loaded.settings.terminal)
         hint = hint and (_KEEPS_OWN if KEYS[key].user_only else hint)
-        said = f"{key} = {value_text(key, conversation.loaded.value(key))}{_reach(app, key)}{hint}."
+        saved = _save(app, key, UNSET if is_default else _raw(conversation.loaded.value(key))) if is_saving else ""
+        reach = _reach(app, key) if not saved else f", {saved}{_reach(app, key).removeprefix(_HERE)}"
+        said = f"{key} = {value_text(key, conversation.loaded.value(key))}{reach}{hint}."
         yield said if key == written.strip().lower() else f"{one_line(written, 80)} is {key} in nca. {said}"
         if key == "model.max_output_tokens" and (line := reserve_line(conversation)):
             yield line
-    if is_saving:
-        yield _save(app, key, UNSET if is_default else _raw(conversation.loaded.value(key)))
+    elif is_saving:
+        saved = _save(app, key, _raw(conversation.loaded.value(key)))
+        yield f"{key} = {value_text(key, conversation.loaded.value(key))}, {saved}."
 
 
 def _unquoted(value: str) -> str:
@@ -183,6 +186,7 @@ def _unquoted(value: str) -> str:
 
 
 def _save(app: App, key: str, value: Any) -> str:
+    """Save it in the project's file, or remove it from there. Returns what was done, in words."""
     directory = app.conversation.directory
     path = project_config_file(directory)
     with TrustStore(os.environ).saving(directory):
@@ -194,7 +198,7 @@ def _save(app: App, key: str, value: Any) -> str:
     else:
         loaded = loaded.saved(key, str(path))
     app.conversation.file_changed(loaded)
-    return f"Removed {key} from {place(str(path))}." if value is UNSET else f"Saved {key} in {place(str(path))}."
+    return f"{'removed from' if value is UNSET else 'saved in'} {place(str(path))}"
 
 
 def _show(app: App, word: str) -> None:
@@ -229,6 +233,9 @@ def _show_one(app: App, name: str) -> None:
     app.output.show(text)
 
 
+_HERE = ", for this chat"
+
+
 def _reach(app: App, key: str) -> str:
     """How far a change reaches: to this chat, or only to a later start."""
     has = differing(app.conversation).get(key)
@@ -236,7 +243,7 @@ def _reach(app: App, key: str) -> str:
         return "; this chat stays as it is, only a start reads it"
     if key == "model.name" and has:
         return f"; this chat stays with {has}"
-    return f"; this chat has {has}" if has else ", for this chat"
+    return f"; this chat has {has}" if has else _HERE
 
 
 def differing(conversation: Conversation) -> Mapping[str, str]:
