@@ -351,6 +351,7 @@ async def test_memory_adds_and_lists_notes(tmp_path: Path) -> None:
         assert "No notes yet" in await stage.command("/memory")
         noted = await stage.command("/memory the tests run with make\x1b[31m test")
         assert "memory.json (1 in all)" in " ".join(noted.split())
+        assert "The model sees it in sessions that begin from now on, not in this one." in " ".join(noted.split())
         shown = await stage.command("/memory")
         assert "the tests run with make" in shown
         assert "\x1b" not in shown

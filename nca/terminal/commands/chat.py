@@ -72,7 +72,8 @@ class MemoryCommand(Command):
             app.output.show(f"Removed from {file}: {one_line(gone.text, MAX_SHOWN_CHARS)}")
         elif rest:
             count = len(memory.note(rest))
-            app.output.show(f"Noted in {file} ({count} in all): {one_line(rest, MAX_SHOWN_CHARS)}")
+            noted = f"Noted in {file} ({count} in all): {one_line(rest, MAX_SHOWN_CHARS)}"
+            app.output.show(f"{noted}\nThe model sees it in sessions that begin from now on, not in this one.")
         elif verb:
             raise UsageError(f"/memory {verb} needs a text.", advice="/memory add TEXT, or /memory TEXT, notes it.")
         elif not notes:
