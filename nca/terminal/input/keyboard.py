@@ -304,7 +304,8 @@ def meaning(
     """The meaning of one read's characters while a question is on the screen.
 
     A key answers only if it came alone, it is offered, the line that is being typed is empty, and it belongs to no flow
-    of keys that began before. Everything else belongs to the line. Enter does nothing on an empty line.
+    of keys that began before. Everything else belongs to the line. Enter does nothing on an empty line. A slow line may
+    bring a letter with its Enter: together they answer a question that can have been read.
 
     since_key_seconds    since the last key, whatever it meant
     since_line_seconds   since the last key that belonged to the line
@@ -321,6 +322,9 @@ def meaning(
     is_new = since_key_seconds >= PAUSE_SECONDS or since_asked_seconds >= QUIET_SECONDS
     has_paused = since_line_seconds >= PAUSE_SECONDS and since_key_seconds >= QUIET_SECONDS and is_new
     if key and key in offered.keys and has_paused:
+        return "answer"
+    is_with_enter = len(typed) == 2 and typed[1] == ENTER and typed[0].lower() in offered.keys
+    if is_with_enter and has_paused and since_asked_seconds >= PAUSE_SECONDS:
         return "answer"
     return "nothing" if typed and not typed.strip(ENTER) else "line"
 

@@ -82,6 +82,11 @@ def pressed(text: str) -> list[KeyPress]:
         ("yes", "line", {}),
         ("yn", "line", {}),
         ("y\r", "line", {}),
+        # A newcomer's, over a slow line: the letter became a message.
+        ("e\r", "answer", {"offered": Offered("yen", ENTER), "since_asked_seconds": PAUSE_SECONDS}),
+        ("y\r", "line", {"since_asked_seconds": PAUSE_SECONDS, "since_key_seconds": 0.1}),
+        ("x\r", "line", {"since_asked_seconds": PAUSE_SECONDS}),
+        ("yn\r", "line", {"since_asked_seconds": PAUSE_SECONDS}),
         ("", "line", {}),
         ("\x1b[D", "line", {}),
         ("\x1b[200~y\x1b[201~", "line", {}),
@@ -130,7 +135,8 @@ def test_a_key_answers_only_a_person_who_paused_over_an_empty_line(
         )
         if means == "answer":
             assert not line.typed().open
-            assert typed.lower() in set(offered.keys)
+            assert typed.removesuffix(ENTER).lower() in set(offered.keys)
+            assert typed[-1] != ENTER or asked >= PAUSE_SECONDS
             assert since_line >= PAUSE_SECONDS
             assert seconds >= PAUSE_SECONDS or asked >= QUIET_SECONDS
         elif means == "nothing":
