@@ -60,7 +60,7 @@ class ChatApp:
         self.models = models
         self._first = first
         self.sessions = SessionSwitcher(conversation, output, reader, self.put_in_prompt)
-        self._shell_line = ShellLine(self.sessions, output)
+        self._shell_line = ShellLine(self.sessions, output, reader.lend_terminal if reader.can_choose else None)
         self._preview: tuple[Conversation, Preview] | None = None
         self.prompts: Mapping[str, PromptCommand] = {}
         self._next_words: Words = ()
@@ -347,7 +347,9 @@ class ChatApp:
     async def _run_shell(self, line: Words) -> None:
         if source_at(line, 0) != "typed":
             self._refuse_piped("!COMMAND", "starts a program")
-        elif not await self._do("Running", self._shell_line.run(text_of(line)), line):
+            return
+        label = "" if self._shell_line.gets_terminal(text_of(line)) else "Running"
+        if not await self._do(label, self._shell_line.run(text_of(line)), line):
             self.put_in_prompt(line)
         elif not self._shell_line.was_found:
             self.reader.note_outcome(line, was_refused=True)

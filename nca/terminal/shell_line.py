@@ -1,11 +1,17 @@
 """Run `!command` in the chat: show its output as it runs, and add it to the next message. `!` alone takes it away.
 
-The output of `!!command` is not shared. Both run in the same environment as the model's commands, so no key is shown by
-mistake. A `cd` lasts for the person's next command in the same session.
+The output of `!!command` is not shared, so that one has the person's terminal, as in a shell. Both run in the same
+environment as the model's commands, so no key is shown by mistake. A `cd` lasts for the person's next commands in the
+same session.
 """
 
 from __future__ import annotations
 
+import asyncio
+import re
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nca.errors import UsageError
@@ -25,18 +31,33 @@ SHOWN_NAMES_CHARS = 200
 """Of the names of what goes with the next message."""
 _NOT_FOUND = (126, 127)
 """The exit codes of a shell that found no program of this name, or may not run it."""
+_TAKES_SCREEN = re.compile(r"\x1b\[\?(?:47|1047|1049)h")
+"""How a program begins to draw on the whole screen, as an editor does. It would wait for keys that never come."""
+_CODE_CHARS = 8
 
 
 class ShellLine:
     """Runs the commands of one chat."""
 
-    def __init__(self, sessions: SessionSwitcher, output: Output) -> None:
+    def __init__(
+        self,
+        sessions: SessionSwitcher,
+        output: Output,
+        lend_terminal: Callable[[], AbstractContextManager[object]] | None = None,
+    ) -> None:
+        """`lend_terminal` is entered while a command has the person's terminal; None: there is none."""
         self._sessions = sessions
         self._output = output
+        self._lend_terminal = lend_terminal
+        self._told: Path | None = None
+        """The directory that was named last."""
         self._made: CommandRunner | None = None
         self._made_for: Conversation | None = None
         self.was_found = True
         """Whether there was such a program the last time; one that ran and failed was found."""
+
+    def gets_terminal(self, line: str) -> bool:
+        return line.startswith("!!") and self._lend_terminal is not None
 
     async def run(self, line: str) -> None:
         """Run `!command` or `!!command`. Raises UsageError, and StoreError if the output could not be shared: then
@@ -56,23 +77,58 @@ class ShellLine:
             raise UsageError("A command after ! must be one line; nothing was run and nothing was sent.")
         if is_shared:
             conversation.session.refuse_reader()
-        shown, runner = _Shown(self._output), self._runner()
+        runner = self._runner()
         directory = runner.current_directory()
         where = "" if directory == runner.root else f"in {place(str(directory), runner.root)}"
-        if where:
-            self._output.notice(f"It runs {where}.")
+        if directory != self._told:
+            self._output.notice(f"It runs {where}." if where else "It runs in the project's directory.")
+        try:
+            if self.gets_terminal(line):
+                await self._run_with_terminal(command, runner)
+            else:
+                await self._run_shown(command, where, runner, is_shared=is_shared)
+        except ToolError as error:
+            raise UsageError(f"!{one_line(command, 60)}: {error}.") from error
+        finally:
+            self._told = runner.directory
+
+    async def _run_with_terminal(self, command: str, runner: CommandRunner) -> None:
+        from nca.tools.shell.process import Ended
+        from nca.tools.shell.runner import ending
+
+        assert self._lend_terminal is not None
+        with self._lend_terminal():
+            code, note = await runner.run_with_terminal(command)
+        self.was_found = code not in _NOT_FOUND
+        if said := ending(Ended(code, False, False, False, b""), 0):
+            self._output.notice(said[1:-1])
+        if note:
+            self._output.notice(f"{note[1:-1]}.")
+
+    async def _run_shown(self, command: str, where: str, runner: CommandRunner, *, is_shared: bool) -> None:
+        """Show its output as it comes, and share it. Raises UsageError, ToolError."""
+        conversation, shown = self._sessions.conversation, _Shown(self._output)
         name = f"$ {command}{f'  ({where})' if where else ''}"
 
         def end(result: CommandResult) -> None:
+            if shown.wants_screen:
+                return
             shown.finish(result)
             if is_shared:
                 conversation.user_input.share_output(name, result.report())
                 self._output.notice("Attached to your next message (! alone detaches it).")
 
+        running = asyncio.create_task(runner.run(command, on_output=shown.take, on_interrupt=end))
+        shown.on_screen = running.cancel
         try:
-            result = await runner.run(command, on_output=shown.take, on_interrupt=end)
-        except ToolError as error:
-            raise UsageError(f"!{one_line(command, 60)}: {error}.") from error
+            result = await running
+        except asyncio.CancelledError:
+            if not shown.wants_screen:
+                raise
+            advice = f"!!{command} gives it your terminal." if self._lend_terminal else "Run it in a terminal."
+            raise UsageError(
+                f"{one_line(command, 60)} draws on the whole screen, so it was stopped.", advice=one_line(advice, 80)
+            ) from None
         self.was_found = result.ended is None or result.ended.exit_code not in _NOT_FOUND
         end(result)
 
@@ -91,6 +147,7 @@ class ShellLine:
                 outputs=lambda: sessions.conversation.store.outputs_folder(sessions.conversation.session.info.id),
                 stays_inside=False,
             )
+            self._told = self._made.root
         return self._made
 
 
@@ -102,8 +159,18 @@ class _Shown:
         self._sanitizer = LineSanitizer()
         self._chars = 0
         self._lines = 0
+        self._last = ""
+        self.wants_screen = False
+        self.on_screen: Callable[[], object] = lambda: None
+        """Called once the program begins to draw on the whole screen; nothing is shown from then on."""
 
     def take(self, text: str) -> None:
+        begun, self._last = self._last + text, text[-_CODE_CHARS:]
+        if not self.wants_screen and _TAKES_SCREEN.search(begun):
+            self.wants_screen = True
+            self.on_screen()
+        if self.wants_screen:
+            return
         if self._is_full:
             self._chars += len(text)
             return
@@ -117,7 +184,7 @@ class _Shown:
             self._output.show("\n".join(result.output.text.split("\n")[-LAST_LINES:]))
         # A person who stopped it knows that.
         for note in result.notes()[result.ended is None :]:
-            self._output.notice(note[1:-1])
+            self._output.notice(f"{note[1:-1]}{'.' * (note == result.directory_note)}")
 
     @property
     def _is_full(self) -> bool:

@@ -117,6 +117,8 @@ _FIXED = {
     "GIT_EDITOR": "true",
     "GIT_TERMINAL_PROMPT": "0",
 }
+ANSWERED = ("EDITOR", "VISUAL", *_FIXED)
+"""Further variables of a command that a person answers."""
 
 
 def command_environment(

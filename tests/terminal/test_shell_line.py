@@ -96,9 +96,9 @@ async def test_a_change_of_directory_is_shown_and_ends_with_the_session(tmp_path
     with a_stage(tmp_path, ["Good.", "Fine."]) as stage:
         line = ShellLine(stage.app.sessions, stage.app.output)
         await line.run("!!cd sub")
-        assert "The next ! command runs in sub" in stage.take()
+        assert "The next ! command runs in sub.\n" in stage.take()
         await line.run("!basename $PWD")
-        assert stage.take() == "sub\nIt runs in ./sub.\nAttached to your next message (! alone detaches it).\n"
+        assert stage.take() == "sub\nAttached to your next message (! alone detaches it).\n"
         await stage.app.sessions.conversation.send("Where?")
         sent = content_text(stage.app.sessions.conversation.context.entries[0].message.content)
         assert '<file path="$ basename $PWD  (in ./sub)">\nsub\n</file>' in sent
@@ -134,13 +134,44 @@ async def test_the_directory_is_the_persons_own(tmp_path: Path) -> None:
     with a_stage(tmp_path) as stage:
         line = ShellLine(stage.app.sessions, stage.app.output)
         await line.run("!!cd sub")
-        assert "The next ! command runs in sub" in stage.take(), "none of the model's does"
+        assert "The next ! command runs in sub.\n" in stage.take(), "none of the model's does"
         await line.run("!!pwd -P")
         assert f"{tmp_path.resolve()}/sub\n" in stage.take()
         await line.run("!!cd /")
         stage.take()
         await line.run("!!pwd")
-        assert stage.take() == "/\nIt runs in /.\n"
+        assert stage.take() == "/\n"
+        await line.run(f"!!cd {tmp_path}/sub")
+        (tmp_path / "sub").rmdir()
+        stage.take()
+        await line.run("!!basename $PWD")
+        assert stage.take() == f"{tmp_path.name}\nIt runs in the project's directory.\n"
+
+
+async def test_a_program_that_draws_on_the_whole_screen_is_stopped_and_not_shared(tmp_path: Path) -> None:
+    """A newcomer's !vim hung, and what it had drawn went along with the next message."""
+    with a_stage(tmp_path, ["Good."]) as stage:
+        line = ShellLine(stage.app.sessions, stage.app.output)
+        with pytest.raises(UsageError, match="draws on the whole screen, so it was stopped"):
+            await line.run("!printf 'on the \\033[?10'; sleep 0.1; printf '49hscreen'; sleep 600")
+        assert "screen" not in stage.take()
+        assert not stage.conversation.user_input.waiting
+
+
+def test_two_marks_give_the_command_the_terminal(start: Callable[..., Tty], tmp_path: Path) -> None:
+    tty = start("Good.", directory=str(tmp_path), env={"EDITOR": "their-editor"})
+    tty.line("!!printf 'Na''me? '; read name; mkdir sub; cd sub; printf \"$EDITOR for $name\"; exit 3")
+    tty.sees("\nName?")
+    tty.send("Ada\r")
+    tty.sees("\nName? Ada\ntheir-editor for Ada\n\nexit code 3\nThe next ! command runs in sub.\n")
+    tty.line("!!sh -c 'echo beg\"\"un; exec sleep 600'")
+    tty.sees("\nbegun")
+    tty.send(CTRL_C)
+    tty.until(lambda: "ended by SIGINT" in tty.text() or "exit code 130" in tty.text())
+    tty.line("!printf '\\033[?1049h'; sleep 600")
+    tty.sees("gives it your terminal.")
+    tty.line("\x15Hello.")
+    tty.sees("Good.")
 
 
 @pytest.mark.parametrize("text", ["!", "!!", "!  ", "!ls\nrm x", "!a\0b", "!" + "x" * 200_000])

@@ -123,6 +123,13 @@ def mark_pastes(*, on: bool) -> None:
         sys.stdout.flush()
 
 
+def begin_row() -> None:
+    """Go to the first column; of the next row, if another program has left the cursor behind a text."""
+    with contextlib.suppress(OSError, ValueError):
+        sys.stdout.write(" " * os.get_terminal_size(sys.stdout.fileno()).columns + "\r")
+        sys.stdout.flush()
+
+
 def stop_process(*, group: bool) -> None:
     """Suspend this process as Ctrl-Z does; returns when the shell continues it. `group`: its process group too."""
     before = signal.signal(signal.SIGTSTP, signal.SIG_DFL)

@@ -27,6 +27,7 @@ from nca.terminal.input.line_editor import UnsentLines
 from nca.terminal.input.pastes import FoldedPastes
 from nca.terminal.input.terminal_modes import (
     TerminalModes,
+    begin_row,
     mark_pastes,
     stop_process,
     stop_signal_handled,
@@ -144,6 +145,7 @@ class TypeAhead(UnsentLines):
                     self._take_typed(self._modes.read_typed())
             self._modes.be_quiet()
             if not is_quiet:
+                begin_row()
                 mark_pastes(on=True)
             if self._is_collecting:
                 loop.add_reader(descriptor, self._read, descriptor)

@@ -21,7 +21,7 @@ from nca.models.providers import known_secrets
 from nca.process_groups import signal_name
 from nca.redact import Redactor
 from nca.tools.files.workspace import shown
-from nca.tools.programs import command_environment, find_program, find_shell, path_outside, sandboxed
+from nca.tools.programs import ANSWERED, command_environment, find_program, find_shell, path_outside, sandboxed
 from nca.tools.shell.command_words import answers_with_1
 from nca.tools.shell.output_capture import Output, OutputCapture
 from nca.tools.shell.process import Ended, OnOutput, Start, run_process
@@ -143,10 +143,11 @@ class CommandRunner:
         self.root = self.directory = Path(os.path.realpath(self.root))
         self._is_begun = False
 
-    def environment(self) -> dict[str, str]:
-        """The whole environment of a command."""
+    def environment(self, *, is_answered: bool = False) -> dict[str, str]:
+        """The whole environment of a command. `is_answered`: by a person, in a terminal."""
         settings = self.settings()
-        return command_environment(self.env, settings.environment, settings.variables)
+        more = (*settings.environment, *(ANSWERED if is_answered else ()))
+        return command_environment(self.env, more, settings.variables)
 
     def check(self, command: str) -> None:
         """Raises ToolError, in one line, for a command that cannot be run here."""
@@ -215,12 +216,39 @@ class CommandRunner:
                 self.directory = left if left.is_relative_to(self.root) else self.root
         return self.directory if os.path.isdir(self.directory) else self.root
 
-    def starting(self, command: str, directory: Path, argv: tuple[str, ...] | None) -> Callable[[int], Start]:
-        """How `run_process` starts a command; `argv` as for `run`."""
+    async def run_with_terminal(self, command: str) -> tuple[int, str]:
+        """Run a command that has nca's own terminal, where the person answers it, however long it takes.
+
+        Returns its exit code, and a note of the directory if that has changed. Raises ToolError. If cancelled, ends it.
+        """
+        await asyncio.to_thread(self.check, command)
+        directory, (reader, writer) = self.current_directory(), os.pipe()
+        with os.fdopen(reader, "rb", 0) as note:
+            os.set_blocking(reader, False)  # a program in the background may hold the other end
+            with os.fdopen(writer, "wb", 0):
+                start = self.starting(command, directory, None, is_answered=True)(writer)
+                try:
+                    process = await asyncio.create_subprocess_exec(
+                        *start.argv, cwd=directory, env=start.environment, pass_fds=(writer,)
+                    )
+                except OSError as error:
+                    raise ToolError(f"the command cannot be started: {system_reason(error)}") from error
+            try:
+                code = await process.wait()
+            finally:
+                if process.returncode is None:
+                    with suppress(ProcessLookupError):
+                        process.terminate()
+            return code, self._go_to(directory, note.read() or b"")
+
+    def starting(
+        self, command: str, directory: Path, argv: tuple[str, ...] | None, *, is_answered: bool = False
+    ) -> Callable[[int], Start]:
+        """How `run_process` starts a command; `argv` as for `run`, `is_answered` as for `environment`."""
 
         def start(note: int) -> Start:
             script = (self._shell(), "-c", _SCRIPT.format(note=note), "nca", command)
-            environment = {**self.environment(), "PWD": str(directory)}
+            environment = {**self.environment(is_answered=is_answered), "PWD": str(directory)}
             if argv:
                 # Nobody was asked, so what it starts must not be the project's.
                 environment["PATH"] = path_outside(environment["PATH"], outside=self.root)
