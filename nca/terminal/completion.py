@@ -6,16 +6,18 @@ already: typing starts no server and waits for none. Names that cannot be typed 
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterable, Iterator
+from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from prompt_toolkit.application import get_app
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
+from rich.cells import cell_len
 
 from nca.terminal.commands.command import Command, all_commands
 from nca.terminal.commands.help import in_short
+from nca.terminal.input.display import end_cut
 from nca.terminal.input.file_finder import MAX_SUGGESTIONS, TAB_SECONDS, FileFinder, mention_before
 from nca.terminal.input.line_kind import is_command
 from nca.terminal.input.prompt_text import Offer, Offering
@@ -25,6 +27,9 @@ ABOUT_CHARS = 80
 _MCP = "mcp"
 _BESIDE_ABOUT_CELLS = 20
 """Cells of a menu's row beside the text: the name of a command, blanks and the bar at the edge."""
+
+_EDGE_CELLS = 5
+"""Of a menu's row: a blank around each of its two columns, and the bar at the edge."""
 
 if TYPE_CHECKING:
     from nca.terminal.reader import Chat
@@ -56,7 +61,7 @@ class PromptCompleter(Completer):
     def _found(self, document: Document, mention: str | None, paths: Iterable[str]) -> Iterator[Completion]:
         text, end = document.text_before_cursor, document.cursor_position
         commands = self._commands(text) if is_command(text) else ()
-        for one in commands if mention is None else self._mentions(document, mention, paths):
+        for one in _cut(list(commands if mention is None else self._mentions(document, mention, paths))):
             self._offer(Offer(document.text, end + one.start_position, end, one.text))
             yield one
 
@@ -81,6 +86,15 @@ class PromptCompleter(Completer):
         last = argument.rpartition(" ")[2]
         for suggested, about in self._completions.suggestions(name, argument):
             yield Completion(suggested, -len(last), display=one_line(suggested), display_meta=one_line(about))
+
+
+def _cut(found: Sequence[Completion]) -> Iterator[Completion]:
+    """The completions as a row of the menu has room for them: the menu itself would cut with three dots."""
+    columns = get_app().output.get_size().columns - _EDGE_CELLS
+    widest = max((cell_len(one.display_text) for one in found), default=0)
+    for one in found:
+        shown, about = end_cut(one.display_text, columns), end_cut(one.display_meta_text, columns - widest)
+        yield Completion(one.text, one.start_position, display=shown, display_meta=about)
 
 
 def _mention_before(document: Document) -> str | None:

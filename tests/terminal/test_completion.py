@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
+from prompt_toolkit.output import DummyOutput
 
 from nca.terminal.commands.command import all_commands
 from nca.terminal.completion import PromptCompleter
@@ -136,3 +137,17 @@ async def test_tab_offers_what_context_and_compact_would_take_now(tmp_path: Path
         assert offered("memory ") == ["add"]
         await stage.command("/memory the tests run with make test")
         assert offered("memory ") == ["add", "remove"]
+
+
+async def test_a_row_of_the_menu_is_cut_with_the_sign_that_everything_is_cut_with(tmp_path: Path) -> None:
+    """The menu cut with three dots what did not fit."""
+    long = "a_name_of_which_there_is_more_than_fits_in_the_window_" * 2
+    (tmp_path / f"{long}.py").touch()
+    window = DummyOutput().get_size().columns
+    ((_, name, _),) = await suggested("@a_na", tmp_path)
+    assert name == f"{long}.py"[: window - 6] + "…"
+    found = await suggested("/config model.", tmp_path)
+    widest = max(len(name) for _, name, _ in found)
+    assert any(about.endswith("…") for *_, about in found)
+    # Of each row also a blank before and behind each column, and the bar at the edge.
+    assert max(len(about) for *_, about in found) == window - widest - 5

@@ -303,9 +303,13 @@ def waiting(held: Sequence[str], cells: int, *, is_empty: bool) -> str:
     if not held:
         return ""
     start, end = _labelled("waiting", held), " · Ctrl-C drops " + ("them" if len(held) > 1 else "it")
-    text, room = in_a_row(held), max(cells - len(start) - len(end) * is_empty, 1)
-    shown = text if cell_len(text) <= room else set_cell_size(text, room - 1).rstrip() + "…"
-    return start + shown + end * is_empty
+    return start + end_cut(in_a_row(held), cells - len(start) - len(end) * is_empty) + end * is_empty
+
+
+def end_cut(text: str, cells: int) -> str:
+    """The beginning of a text, in at most `cells` cells."""
+    room = max(cells, 1)
+    return text if cell_len(text) <= room else set_cell_size(text, room - 1).rstrip() + "…"
 
 
 def _labelled(label: str, lines: Sequence[str]) -> str:
