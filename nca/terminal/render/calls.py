@@ -197,7 +197,8 @@ class ApprovalPanel:
         """The call, and the first part of its command or diff."""
         asked = self._asked
         needs = "write" if asked.diff and not asked.command else asked.needs
-        verb = {"write": "change a file", "execute": "run something", "read": "read"}[needs]
+        runs = "run something" if asked.directory else "reach out"  # only a command of the shell has a directory
+        verb = {"write": "change a file", "execute": runs, "read": "read"}[needs]
         who = f"{'task: ' if is_nested(asked.call_id) else ''}{one_line(asked.name)}"
         parts: list[RenderableType] = [Text(f"{who} wants to {verb}:", style="bold")]
         if asked.path:

@@ -194,6 +194,12 @@ def test_nothing_in_it_reaches_the_terminal_as_a_code() -> None:
 
 def test_the_question_about_a_call_of_a_task_says_so() -> None:
     console = plain_console({"COLUMNS": "80"})
-    console.print(ApprovalPanel(ApprovalAsked("task-0a1b2c3d/1", "shell", "execute", "$ rm x", command="rm x")).first())
+    call = ApprovalAsked("task-0a1b2c3d/1", "shell", "execute", "$ rm x", command="rm x", directory="/work")
+    console.print(ApprovalPanel(call).first())
     assert isinstance(console.file, io.StringIO)
     assert console.file.getvalue().startswith("task: shell wants to run something:\n")
+
+
+def test_a_page_is_not_said_to_be_run() -> None:
+    call = ApprovalAsked("c", "fetch_url", "execute", "fetch", command="https://a.example/")
+    assert rows(call)[0] == "fetch_url wants to reach out:"
