@@ -272,7 +272,7 @@ class UserInput:
         left = budget.budget_tokens - beside
         if tokens > left:
             can_fit = context.auto == "on" and fits_once_cut(message, history.head + 1, left, meter)
-            raise too_large(tokens, beside, budget, fits_once_cut=can_fit)
+            raise too_large(tokens, beside, budget, fits_once_cut=can_fit, has_pins=bool(history.pins))
 
     def _goes_on(self, said: Words) -> bool:
         """Whether this is the message that was taken back, and its steps continue."""

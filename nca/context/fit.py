@@ -51,10 +51,15 @@ def fit_or_refuse(draft: Draft, budget: Budget, limit_tokens: int) -> None:
             f"Even compacted as far as may be, the request would need {draft.tokens:,} tokens; the budget is"
             f" {budget.budget_tokens:,} (window {budget.window_tokens:,}, of which {budget.reserve_tokens:,} are kept"
             " for the answer).",
-            advice="Use a model with a larger window, unpin messages, or shorten the system prompt or the input.",
+            advice=_ways("input", has_pins=bool(draft.history.pins)),
             used_tokens=draft.tokens,
             budget_tokens=budget.budget_tokens,
         )
+
+
+def _ways(what: str, *, has_pins: bool) -> str:
+    unpin = ", unpin messages," if has_pins else ""
+    return f"Use a model with a larger window{unpin} or shorten the system prompt or the {what}."
 
 
 def make_room_beside_newest(draft: Draft, limit_tokens: int) -> bool:
@@ -101,10 +106,16 @@ def refuse_newest(draft: Draft, budget: Budget) -> ContextDoesNotFit:
     seq, beside = draft.newest_user or draft.history.head, beside_newest(draft)
     left = budget.budget_tokens - beside
     is_enough = any(seq in block.seqs and draft.meter.scaled(block.raw) <= left for block in draft.blocks())
-    return too_large(draft.meter.scaled(draft.history.run_tokens(seq, seq)), beside, budget, fits_once_cut=is_enough)
+    return too_large(
+        draft.meter.scaled(draft.history.run_tokens(seq, seq)),
+        beside,
+        budget,
+        fits_once_cut=is_enough,
+        has_pins=bool(draft.history.pins),
+    )
 
 
-def too_large(tokens: int, beside: int, budget: Budget, *, fits_once_cut: bool) -> ContextDoesNotFit:
+def too_large(tokens: int, beside: int, budget: Budget, *, fits_once_cut: bool, has_pins: bool) -> ContextDoesNotFit:
     """The same for a message of this many tokens, beside so many that stay.
 
     fits_once_cut  whether the request would be sent if the message may be cut; else that is no advice
@@ -115,7 +126,7 @@ def too_large(tokens: int, beside: int, budget: Budget, *, fits_once_cut: bool) 
     if fits_once_cut:
         advice = 'Shorten it, use a model with a larger window, or let it be cut: --fit cut, fit="cut", context.fit.'
     elif beside >= budget.budget_tokens:
-        advice = "Use a model with a larger window, unpin messages, or shorten the system prompt or the tools."
+        advice = _ways("tools", has_pins=has_pins)
     return ContextDoesNotFit(
         f"The message has {tokens:,} tokens{stays}, and the budget is {budget.budget_tokens:,} (window"
         f" {budget.window_tokens:,}, of which {budget.reserve_tokens:,} are kept for the answer).",
