@@ -73,9 +73,9 @@ def test_a_key_where_there_is_one_session_is_one_line(tmp_path: Path) -> None:
     assert "holds one conversation and no session '1'" in done.stderr
 
 
-@pytest.mark.parametrize("is_in_chat", [False, True])
+@pytest.mark.parametrize("command", ["", "/resume claude", "/resume"])
 def test_resume_offers_an_agents_sessions_of_this_directory_and_goes_on_in_nca(
-    provider: Provider, tmp_path: Path, is_in_chat: bool
+    provider: Provider, tmp_path: Path, command: str
 ) -> None:
     here = str(Path.cwd())
     talk(tmp_path / ".claude" / "projects" / "-here", here)
@@ -84,16 +84,22 @@ def test_resume_offers_an_agents_sessions_of_this_directory_and_goes_on_in_nca(
     rollouts.mkdir(parents=True)
     (rollouts / "rollout-1.jsonl").write_bytes(codex.raw(codex.meta(cwd=here), codex.message("Sing a song")))
     env = {**environment(tmp_path, **keys(provider)), "PYTHONPATH": str(ROOT)}
-    words = [] if is_in_chat else ["--resume", "claude"]
+    words = [] if command else ["--resume", "claude"]
     with ForkedTty(["nca", "loop", "-m", "openai/test-model", *words], environment=env) as tty:
-        if is_in_chat:
+        if command:
             tty.command("/resume gemini")
             tty.sees("There is no session of Gemini CLI in this directory.")
             tty.settle()
-            tty.command("/resume claude")
+            tty.command(command)
         tty.sees("Claude Code: Read the file and fix the walrus bug.")
-        tty.sees("1 of 1")
-        assert "Sing a song" not in tty.text()
+        if command == "/resume":
+            tty.sees("Codex CLI: Sing a song")
+            tty.send("walrus")
+            tty.sees("Search: walrus")
+            tty.sees_no("Sing a song")
+        else:
+            tty.sees("1 of 1")
+            assert "Sing a song" not in tty.text()
         tty.send("\r")
         tty.sees("Resuming “Read the file and fix the walrus bug.” (5 messages).")
         tty.settle()

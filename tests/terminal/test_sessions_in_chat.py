@@ -19,7 +19,8 @@ CTRL_C, CTRL_D, ESCAPE, UP, DOWN, TAB = "\x03", "\x04", "\x1b", "\x1b[A", "\x1b[
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Callable[..., Tty]]:
-    with chats(settles=True, home=str(tmp_path)) as begin:
+    # /resume looks for sessions of other agents in the person's home.
+    with chats(settles=True, home=str(tmp_path), env={"HOME": str(tmp_path)}) as begin:
         yield begin
 
 

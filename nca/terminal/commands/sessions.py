@@ -74,45 +74,35 @@ class SessionsCommand(Command):
         return suggestions(app, rest) if word == "delete" else ()
 
 
-async def choose(app: App) -> None:
-    """Have the person pick a session and continue it; if nobody can pick, list them."""
-    if not app.can_walk:
+async def choose(app: App, agent: str = "") -> None:
+    """Have the person pick a session and continue it; one of another agent in this directory is imported first.
+
+    agent  only its sessions; "": nca's, and those of all agents. Without a screen nca's are listed.
+    """
+    if not app.can_walk and not agent:
         _list(app)
         app.output.notice("/resume ID continues one of them.")
         return
     # Imported here: only a screen needs prompt_toolkit.
-    from nca.terminal.panels.session_loader import SessionLoader
-    from nca.terminal.panels.session_picker import SessionPicker
-
-    conversation = app.conversation
-    theme = conversation.loaded.settings.terminal.theme
-    with closing(SessionLoader(conversation.store)) as loader:
-        picker = SessionPicker(loader, str(conversation.directory), conversation.session.info.id, theme)
-        chosen = await app.reader.walk(picker)
-    if chosen is not None:
-        await app.sessions.resume(chosen.id)
-
-
-async def _choose_of(app: App, agent: str) -> None:
-    """Have the person pick a session of another agent in this directory, import it and continue it."""
     from nca.terminal.panels.offered_sessions import OfferedSessions, OtherSessions, none_of
     from nca.terminal.panels.session_picker import SessionPicker
 
     conversation, store = app.conversation, app.conversation.store
     others = OtherSessions(os.environ, Path.home(), str(conversation.directory), agent)
-    with closing(OfferedSessions(store, others, own=False)) as loader:
-        if not await loader.sessions():
+    with closing(OfferedSessions(store, others, own=not agent)) as loader:
+        if agent and not await loader.sessions():
             raise none_of(agent, others.notes)
         if not app.can_walk:
             raise UsageError(f"/resume {agent} needs a screen.", advice="`nca sessions import FILE` imports one.")
         theme = conversation.loaded.settings.terminal.theme
-        chosen = await app.reader.walk(SessionPicker(loader, str(conversation.directory), theme=theme))
+        picker = SessionPicker(loader, str(conversation.directory), conversation.session.info.id, theme)
+        chosen = await app.reader.walk(picker)
     if chosen is None:
         return
     if waiting := others.waiting_line(chosen):
         app.output.notice(waiting)
     imported = others.chosen(store, chosen)
-    for note in (*others.notes, *imported.notes):
+    for note in (*others.notes, *imported.notes) if chosen.id in others else ():
         app.output.notice(note)
     await app.sessions.resume(imported.info.id)
 
@@ -189,7 +179,7 @@ class ResumeCommand(Command):
         from nca.terminal.panels.offered_sessions import agent_named
 
         if agent := agent_named(argument):
-            await _choose_of(app, agent)
+            await choose(app, agent)
         else:
             await app.sessions.resume(argument)
 
