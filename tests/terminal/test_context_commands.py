@@ -410,3 +410,10 @@ async def test_of_several_summaries_the_newest_is_shown(tmp_path: Path) -> None:
         for words, shown in (("", 3), (" s", 3), (" s1", 1), (" s2", 2)):
             assert (await stage.command(f"/context show{words}")).startswith(f"Text {shown}."), words
         await stage.conversation.close()
+
+
+async def test_an_empty_chat_is_offered_nothing_that_needs_a_message(tmp_path: Path) -> None:
+    with a_stage(tmp_path, ["Yes."]) as stage:
+        assert "Try: /context all" in (await stage.command("/context")).replace("\u00a0", " ")
+        await stage.conversation.send("Is it?")
+        assert "Try: /context pin 1 · compact from 1" in (await stage.command("/context")).replace("\u00a0", " ")

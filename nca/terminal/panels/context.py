@@ -286,7 +286,8 @@ def _suggestions(stats: ContextStats, collapsible: str, *, can_undo: bool, is_al
     """Commands to try, with the id of the largest message."""
     number = next((item.id for item in stats.heaviest if item.id.isdecimal()), "N")
     undo = ["undo"] if can_undo else []
-    words = (*([f"collapse {collapsible}"] if collapsible else []), f"pin {number}", f"compact from {number}", *undo)
+    acting = [f"pin {number}", f"compact from {number}"] if stats.messages else []
+    words = (*([f"collapse {collapsible}"] if collapsible else []), *acting, *undo)
     more = "/help context lists all" if is_all else "all"
     return Parted(f"Try: /context {' · '.join((*words, more))}", style="quiet")
 
