@@ -9,7 +9,7 @@ WEIGHTS := $(VENV)/nca-weights
 DIR ?= .
 MCP_SERVERS := $(VENV)/mcp-servers
 # How many files are tested at a time.
-WORKERS ?= 7
+WORKERS ?= 9
 # The tests start Python a thousand times; where nothing is kept, each of these compiles everything again.
 unexport PYTHONDONTWRITEBYTECODE
 

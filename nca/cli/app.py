@@ -11,7 +11,6 @@ import sys
 
 from nca import __version__
 from nca.cli import COMPLETE_VARIABLE, HELP_FLAGS, VERSION_FLAGS
-from nca.errors import system_reason
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # typing itself takes longer to import than all of `nca --version`
@@ -189,7 +188,7 @@ def _write_failed(error: OSError) -> int:
 
 
 def _call(arguments: list[str]) -> int:
-    from nca.errors import NcaError
+    from nca.errors import NcaError, system_reason
 
     try:
         return _parse_and_call(arguments)

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from nca.messages import SIGNED_THOUGHTS
-
 AUTO, OFF = "auto", "off"
 LEVELS = (AUTO, OFF, "low", "medium", "high")
 LEAST_ANSWER_TOKENS = 8_192
@@ -21,6 +19,7 @@ _BY_MODEL = frozenset({"openai", "groq", "xai", "cerebras", "fireworks_ai", "tog
 """Providers with models that refuse the argument: the price map knows which."""
 _NEVER = frozenset({"mistral", "embedded"})
 _CLAUDE = "claude"
+_THINKING = "thinking_blocks"
 
 
 def split_level(name: str) -> tuple[str, str]:
@@ -74,7 +73,7 @@ def has_all_blocks(messages: Sequence[Mapping[str, Any]]) -> bool:
         if message.get("role") == "assistant":
             if not message.get("tool_calls"):
                 return True
-            if not message.get(SIGNED_THOUGHTS):
+            if not message.get(_THINKING):
                 return False
         elif message.get("role") == "user" and (place == 0 or messages[place - 1].get("role") != "tool"):
             # Text that is typed after results belongs to their turn.

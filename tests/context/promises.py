@@ -67,7 +67,7 @@ def counted(log: Sequence[Message], view: View, meter: Meter, call_raw: int = 0)
     """Raw tokens of the next request, every message counted anew; `call_raw` is what each call adds to its text."""
     messages = shown(log, view)
     calls = sum(len(message.tool_calls) for message in messages)
-    if any(message.role != "system" for message in messages):
+    if messages:
         messages = repair(messages, meter.provider)
     return meter.fixed_raw + sum(map(message_tokens, messages)) + call_raw * calls
 

@@ -150,7 +150,7 @@ async def test_pages_servers_and_prices_trust_the_same(tmp_path: Path, monkeypat
         monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "none.pem"))
         with pytest.raises(ToolError, match="No such file"):
             await FetchUrl(lambda: ["127.0.0.1"]).call(page)
-        with pytest.raises(RefreshFailed, match="no such file"):
+        with pytest.raises(RefreshFailed, match="No such file"):
             refresh(prices)
 
 

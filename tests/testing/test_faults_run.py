@@ -97,4 +97,4 @@ def test_what_cannot_be_reached_is_named(address: str, retries: int, tmp_path: P
     assert (done.returncode, done.stdout) == (3, "")
     assert done.stderr.count("Retrying") == retries
     assert address in done.stderr.splitlines()[-2]
-    assert "model.api_base" in done.stderr.splitlines()[-1]
+    assert "OPENAI_API_BASE" in done.stderr.splitlines()[-1]

@@ -66,7 +66,7 @@ def test_as_if_all_had_been_kept(pieces: list[bytes], direction: str) -> None:
             assert output.text == expected.text
         # Whatever is shown as one stretch is one.
         kept = output.text.rpartition("\n[Output truncated")[0] or output.text
-        assert all(stretch.strip("\n") in said for stretch in re.split(r"\[…(?: [\d,]+ \w+ left out …)?\]", kept))
+        assert all(stretch.strip("\n") in said for stretch in re.split(r"\[…(?: [\d,]+ \w+ left out …)?\]|…", kept))
 
 
 def test_the_lines_that_are_missing_are_named_as_the_whole_has_them() -> None:
