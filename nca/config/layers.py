@@ -79,12 +79,7 @@ def load(
     trusts       called if the project's file has settings that need trust; None: use the stored decisions
     chosen       the model that the person chose in an earlier chat of the project; what they wrote wins
     """
-    check_kind(env, Mapping, "env", "the environment (os.environ), or another mapping")
-    for text in (text for variable in env.items() for text in variable):
-        check_kind(text, str, "env", "names and values of text")
-    check_kind(flags, Mapping, "flags", "settings by name")
-    for name in flags:
-        check_kind(name, str, "flags", "names of settings")
+    _check_arguments(env, flags)
     project = None if project is None else read_folder(project, "project")
     user_file, config_file = (
         None if path is None else read_path(path, name)
@@ -123,6 +118,16 @@ def load(
     base, patterns = MappingProxyType(draft.base), tuple(draft.patterns)
     named = user_path if user_file else None
     return LoadedSettings(base, patterns, "", notes, held, env=env, named_file=named, address_of=draft.address_of)
+
+
+def _check_arguments(env: Mapping[str, str], flags: Mapping[str, Any]) -> None:
+    """Raises UsageError for what is no mapping of texts, or of settings by name."""
+    check_kind(env, Mapping, "env", "the environment (os.environ), or another mapping")
+    for text in (text for variable in env.items() for text in variable):
+        check_kind(text, str, "env", "names and values of text")
+    check_kind(flags, Mapping, "flags", "settings by name")
+    for name in flags:
+        check_kind(name, str, "flags", "names of settings")
 
 
 def _of_project(

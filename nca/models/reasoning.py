@@ -20,6 +20,7 @@ _BY_MODEL = frozenset({"openai", "groq", "xai", "cerebras", "fireworks_ai", "tog
 _NEVER = frozenset({"mistral", "embedded"})
 _CLAUDE = "claude"
 _THINKING = "thinking_blocks"
+"""As nca.messages has it, which is too heavy to be imported before the first prompt."""
 
 
 def split_level(name: str) -> tuple[str, str]:

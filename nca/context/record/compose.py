@@ -15,6 +15,7 @@ import msgspec
 
 from nca.config.schema import SummarizeSettings
 from nca.context.history import History
+from nca.context.meter import Meter
 from nca.context.named import names_of
 from nca.context.record.past import Past, is_answer, is_record
 from nca.context.record.piece import Piece, Section
@@ -44,6 +45,9 @@ PROSE_PART = 3
 PREFACE_PART = 6
 """The note on how to read a record takes at most a sixth of the room beside the heading; in a smaller one the lines
 have its place. They never have less in a larger room."""
+FILL_ROUNDS = 8
+NEARLY = 0.008
+"""A view is not made again for room that is no more than this share of all."""
 SLACK_TOKENS = 24
 """Tokens that joining lines, and repairs between messages, may add."""
 
@@ -288,6 +292,46 @@ class Composer:
             return view
         behind = sorted(view.items, key=lambda item: isinstance(item, Summary))
         return msgspec.structs.replace(view, items=tuple(behind))
+
+
+def room_for(composer: Composer, meter: Meter, target: int) -> int:
+    """Raw tokens below the target beside the parts that stay."""
+    history = composer.history
+    fixed = meter.fixed_raw + sum(history.run_tokens(first, last) for first, last in composer.kept)
+    for stub in composer.stubs:
+        if is_in(stub.seq, composer.kept):
+            fixed -= history.run_tokens(stub.seq, stub.seq) - history.item_tokens(stub)
+    return max(0, meter.raw_for(target) - fixed)
+
+
+def filled(composer: Composer, meter: Meter, target: int, prose: Prose) -> View:
+    """The view that fills the target, by exact counts: joined parts count a little more or less than alone."""
+    room, history = room_for(composer, meter, target), composer.history
+    best: View | None = None
+    best_tokens, misses, fitting, missing = 0, 0, 0, room
+    for _ in range(FILL_ROUNDS):
+        view, left = composer.view(room, prose)
+        meter.look(history, view)
+        tokens = meter.total(meter.raw_with(history, view))
+        fits = tokens <= target
+        if best is None or (fits and not best_tokens <= target) or (fits and tokens > best_tokens):
+            best, best_tokens = view, tokens
+        # The excess of the parts' counts.
+        error = meter.raw_for(target) - meter.raw_for(tokens) - max(0, left or 0)
+        if (fits and (left is None or error <= NEARLY * room)) or (room <= 0 and error <= 0):
+            break
+        # With another room other pieces are taken, which may be counted too low again: each miss leaves more beside.
+        misses += not fits
+        fitting, missing = (room, missing) if fits else (fitting, room)
+        wanted = room + (int(0.9 * error) if fits else misses * error - 8)
+        room = wanted if not misses or fitting < wanted < missing else (fitting + missing) // 2
+        if misses and room == fitting:
+            break
+    assert best is not None
+    if best_tokens > target and prose.text:
+        # The parts that stay exceed the target: nobody's prose has room.
+        return filled(composer, meter, target, Prose(made_by=prose.made_by, important=prose.important))
+    return best
 
 
 def plain_record(history: History, spans: Sequence[Range], room: int) -> str:

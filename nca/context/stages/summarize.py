@@ -10,7 +10,7 @@ import msgspec
 from nca.context.draft import Block, Draft, Part, covered
 from nca.context.history import History
 from nca.context.importance import importances
-from nca.context.record.compose import Composer, Prose
+from nca.context.record.compose import Composer, Prose, filled, room_for
 from nca.context.record.past import is_record
 from nca.context.record.steps import cut_content
 from nca.context.record.text import read_again
@@ -37,11 +37,8 @@ PRESERVED_SHARE = 0.5
 """The share of the target for the turns that a person wants to keep (context.preserve_turns)."""
 RANGE_SHARE = 0.5
 """A record of messages that somebody has chosen takes at most this share of them."""
-FIT_ROUNDS = 8
 TARGET_STEPS = 8
 """A target rises for the person's words in so many steps, so by little more than they need."""
-NEARLY = 0.008
-"""A view is not made again for room that is no more than this share of all."""
 LINE_CHARS = 120
 
 _AND_CODE = f" + {BY_CODE}"
@@ -59,12 +56,12 @@ def summarize(
     """
     composer = _composer(draft, job, _preserved(draft, job, target))
     earlier = _earlier(draft.parts)
-    room = _room(draft, composer, target)
+    room = room_for(composer, draft.meter, target)
     prior = _earlier_prose(earlier, int(PROSE_SHARE * room))
     most = _most_prose(job, room, prior)
     reserved = Prose(" a" * most) if most else prior
     target = _with_words(draft, composer, reserved, target, max(target, most_target))
-    view = _fitted(draft, composer, target, reserved)
+    view = filled(composer, draft.meter, target, reserved)
     hidden = [span for item in view.items if isinstance(item, Summary) for span in item.ranges]
     # A named focus is looked for in all hidden messages: earlier prose may have left it out.
     told = Prose() if job.focus else prior
@@ -75,7 +72,7 @@ def summarize(
     asked = most if most and size >= least else 0
     written, prose = yield from _asked(draft, job, gone, view, earlier, prior, hidden, most=asked, left_out=left_out)
     if reserved is not prior or prose.text != prior.text:
-        view = _fitted(draft, composer, target, replace(prose, is_merged=bool(prose.text)))
+        view = filled(composer, draft.meter, target, replace(prose, is_merged=bool(prose.text)))
     return view, written, target
 
 
@@ -139,7 +136,9 @@ def words_would_go(draft: Draft, job: SummaryJob, target: int, most: int) -> boo
 
 def _with_words(draft: Draft, composer: Composer, prose: Prose, least: int, most: int) -> int:
     tried = (least + (most - least) * step // TARGET_STEPS for step in range(TARGET_STEPS)) if least < most else ()
-    return next((target for target in tried if composer.has_words(_room(draft, composer, target), prose)), most)
+    return next(
+        (target for target in tried if composer.has_words(room_for(composer, draft.meter, target), prose)), most
+    )
 
 
 def _preserved(draft: Draft, job: SummaryJob, target: int) -> list[Block]:
@@ -197,47 +196,6 @@ def _beside_list(draft: Draft, locked: Sequence[Block]) -> Iterator[Stub]:
             stub = cut_content(message, one, 0)
             if stub is not None:
                 yield Stub(one, draft.placeholder(stub.text), stub.stage)
-
-
-def _room(draft: Draft, composer: Composer, target: int) -> int:
-    """Raw tokens below the target beside the parts that stay."""
-    meter, history = draft.meter, draft.history
-    fixed = meter.fixed_raw + sum(history.run_tokens(first, last) for first, last in composer.kept)
-    for stub in composer.stubs:
-        if is_in(stub.seq, composer.kept):
-            fixed -= history.run_tokens(stub.seq, stub.seq) - history.item_tokens(stub)
-    return max(0, meter.raw_for(target) - fixed)
-
-
-def _fitted(draft: Draft, composer: Composer, target: int, prose: Prose) -> View:
-    """The view that fills the target, by exact counts: joined parts count a little more or less than alone."""
-    meter = draft.meter
-    room = _room(draft, composer, target)
-    best: View | None = None
-    best_tokens, misses, fitting, missing = 0, 0, 0, room
-    for _ in range(FIT_ROUNDS):
-        view, left = composer.view(room, prose)
-        meter.look(draft.history, view)
-        tokens = meter.total(meter.raw_with(draft.history, view))
-        fits = tokens <= target
-        if best is None or (fits and not best_tokens <= target) or (fits and tokens > best_tokens):
-            best, best_tokens = view, tokens
-        # The excess of the parts' counts.
-        error = meter.raw_for(target) - meter.raw_for(tokens) - max(0, left or 0)
-        if (fits and (left is None or error <= NEARLY * room)) or (room <= 0 and error <= 0):
-            break
-        # With another room other pieces are taken, which may be counted too low again: each miss leaves more beside.
-        misses += not fits
-        fitting, missing = (room, missing) if fits else (fitting, room)
-        wanted = room + (int(0.9 * error) if fits else misses * error - 8)
-        room = wanted if not misses or fitting < wanted < missing else (fitting + missing) // 2
-        if misses and room == fitting:
-            break
-    assert best is not None
-    if best_tokens > target and prose.text:
-        # The parts that stay exceed the target: nobody's prose has room.
-        return _fitted(draft, composer, target, Prose(made_by=prose.made_by, important=prose.important))
-    return best
 
 
 def _earlier(parts: Sequence[Part]) -> list[Prose]:
