@@ -36,6 +36,8 @@ MOST_AT_ONCE = 4
 """Reading calls that run at the same time: enough to hide waiting, few enough for a small machine."""
 _MAY_CHANGE = frozenset({"task", "job"})
 """A subtask has all tools, and a job can be stopped, although neither needs a permission of its own."""
+CUT = "cut for the model"
+"""The end of a result's line for a person, if the model was shown less than the tool gave."""
 _SUMMARY_CHARS = 200
 LIVE_LINES = 5
 LIVE_SECONDS = 0.2
@@ -187,7 +189,8 @@ class Calls:
     async def _enter(
         self, call: ToolCall, outcome: ToolOutcome, seconds: float, *, is_interrupted: bool = False
     ) -> None:
-        text = await asyncio.to_thread(self._admit, outcome)
+        text, is_cut = await asyncio.to_thread(self._admit, outcome)
+        summary = f"{outcome.summary} · {CUT}" if is_cut or outcome.printed_lines else outcome.summary
         view_id = self._window.session.views.current_id
         if outcome.is_error:
             nested = ProjectInstructions()
@@ -207,7 +210,7 @@ class Calls:
         self._window.append(msgspec.structs.replace(result, content=parts) if len(parts) > 1 else result)
         shown = outcome.diff, outcome.printed, is_interrupted, outcome.printed_lines
         shown_id, is_error = self._within + call.id, outcome.is_error
-        self._emit(ToolFinished(shown_id, call.name, is_error, outcome.summary, seconds, *shown))
+        self._emit(ToolFinished(shown_id, call.name, is_error, summary, seconds, *shown))
         for line in nested.notices:
             self._emit(Notice(line))
 
@@ -222,12 +225,14 @@ class Calls:
         if notice := self.repeats.round.notice:
             self._emit(Notice(notice))
 
-    def _admit(self, outcome: ToolOutcome) -> str:
-        """The output within its limits. The whole is saved in the session's folder and named, if there is room."""
+    def _admit(self, outcome: ToolOutcome) -> tuple[str, bool]:
+        """The output within its limits, and whether they cut it. The whole is saved in the session's folder and
+        named, if there is room."""
         text = self._pointing(outcome.text, outcome.left_out)
         admitted = admit_output(text, **asdict(self._window.state.limits))
         saved = self._saved(text) if admitted.is_cut else None
-        return f"{self._pointing(admitted.text, admitted.left_out)}\n{SAVED}{saved}]" if saved else admitted.text
+        text = f"{self._pointing(admitted.text, admitted.left_out)}\n{SAVED}{saved}]" if saved else admitted.text
+        return text, admitted.is_cut
 
     def _saved(self, text: str) -> Path | None:
         """The file with the output of the next message; None if it cannot be written: the call has run all the same."""

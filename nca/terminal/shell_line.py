@@ -107,6 +107,8 @@ class ShellLine:
 
     async def _run_shown(self, command: str, where: str, runner: CommandRunner, *, is_shared: bool) -> None:
         """Show its output as it comes, and share it. Raises UsageError, ToolError."""
+        from nca.agent.calls import CUT
+
         conversation, shown = self._sessions.conversation, _Shown(self._output)
         name = f"$ {command}{f'  ({where})' if where else ''}"
 
@@ -116,7 +118,8 @@ class ShellLine:
             shown.finish(result)
             if is_shared:
                 conversation.user_input.share_output(name, result.report())
-                self._output.notice("Attached to your next message (! alone detaches it).")
+                cut = f", {CUT}" if result.output.lines else ""
+                self._output.notice(f"Attached to your next message{cut} (! alone detaches it).")
 
         running = asyncio.create_task(runner.run(command, on_output=shown.take, on_interrupt=end))
         shown.on_screen = running.cancel

@@ -791,6 +791,7 @@ async def test_a_large_result_is_cut_and_kept_whole_beside(room: Room) -> None:
     await conversation.send("Read it")
     text = conversation.context.entries[2].message.text
     assert "[Output truncated from" in text
+    assert room.of(ToolFinished)[0].summary == "100 matches · cut for the model"
     whole = Path(text.rsplit("The whole output is in ", 1)[1].rstrip("]"))
     assert all(f"needle {number} " in whole.read_text() for number in range(100))
     assert whole.stat().st_mode & 0o777 == 0o600

@@ -84,6 +84,7 @@ async def test_of_an_output_that_was_cut_the_screen_counts_all_lines(
         await conversation.close()
     (finished,) = [event for event in events if isinstance(event, ToolFinished)]
     assert finished.printed_lines == lines
+    assert finished.summary.endswith("cut for the model") == (lines > 0)
     shown = [line.plain.strip() for line in last_lines(finished.printed, finished.printed_lines)]
     assert shown[0] == above
     assert shown[-1] in ("100000", "open", "100")

@@ -182,6 +182,12 @@ async def test_what_is_not_run(tmp_path: Path, text: str) -> None:
         assert stage.take() == ""
 
 
+async def test_of_an_output_that_goes_along_in_part_this_is_said(tmp_path: Path) -> None:
+    with a_stage(tmp_path) as stage:
+        await ShellLine(stage.app.sessions, stage.app.output).run("!seq 1 5000")
+        assert "Attached to your next message, cut for the model (! alone detaches it)." in stage.take()
+
+
 async def test_of_much_output_beginning_and_end_are_shown(tmp_path: Path) -> None:
     with a_stage(tmp_path) as stage:
         await ShellLine(stage.app.sessions, stage.app.output).run("!!seq 1 200000")
