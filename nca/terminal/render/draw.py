@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 FRAME_SECONDS = 0.08
 """The shortest time between two drawings of the tail."""
+RESIZE_SECONDS = 0.3
+"""The tail waits so long after a change of the window's size. Each drawing of a new width would be rewrapped at the
+next one, and a terminal such as tmux moves rows up into the scrollback for that, where nothing can erase them."""
 STALLED_SECONDS = 2.0
 """After so many seconds without more of an answer, the status says that nca waits."""
 OTHER_ROWS = 4
@@ -62,6 +65,7 @@ class Draw:
         self._reasoning_stream: calls.ReasoningLines | calls.ReasoningCounter | None = None
         self._section = self._status = ""
         self._status_since = self._last_frame = 0.0
+        self._size, self._resized_at = screen.console.size, -RESIZE_SECONDS
         self._retry: events.RetryScheduled | None = None
         """The time that the status counts down to."""
         self._running = calls.RunningCalls()
@@ -336,7 +340,10 @@ class Draw:
     def _frame(self, finished: list[RenderableType] | None = None, *, only_when_due: bool = False) -> None:
         """Print finished parts, and draw the tail if a frame is due."""
         now = self._clock()
-        if only_when_due and now - self._last_frame < FRAME_SECONDS and not finished:
+        if (size := self.screen.console.size) != self._size:
+            self._size, self._resized_at = size, now
+        is_too_soon = only_when_due and now - self._last_frame < FRAME_SECONDS
+        if not finished and (is_too_soon or now - self._resized_at < RESIZE_SECONDS):
             return
         self._last_frame = now
         printed = [*self._fed(), *(finished or [])]  # fed first: it changes the tail

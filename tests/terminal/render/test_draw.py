@@ -33,7 +33,7 @@ from nca.events import (
     TurnFinished,
     TurnStarted,
 )
-from nca.terminal.render.draw import DIFF_LINES, FRAME_SECONDS, Draw
+from nca.terminal.render.draw import DIFF_LINES, FRAME_SECONDS, RESIZE_SECONDS, Draw
 from nca.terminal.render.event_lines import Notices
 from nca.terminal.render.output import ANSWER_LINES
 from nca.terminal.render.screen import Screen
@@ -675,3 +675,20 @@ async def test_the_spinner_goes_when_the_work_ends() -> None:
         seen.draw.on_event(ToolStarted("1", "grep", "{}", "grep word"))
         seen.draw.on_event(TextDelta("Answer."))
     assert seen.lines() == ["", "Answer."]
+
+
+async def test_while_the_window_is_dragged_nothing_is_drawn_that_the_next_size_would_rewrap() -> None:
+    """tmux moves rewrapped rows up into the scrollback: each size left a torn copy of the tail there."""
+    seen = Seen()
+    async with seen.draw.at_work("Thinking"):
+        seen.lines(ToolStarted("c", "shell", "{}", "make test"))
+        seen.seconds += 1
+        assert "  one" in seen.lines(ToolOutput("c", "one"))
+        before = seen.glass.raw
+        for columns in range(99, 60, -1):
+            seen.seconds += RESIZE_SECONDS / 2
+            seen.draw.screen.console.size = (columns, 40)
+            seen.lines(ToolOutput("c", f"at {columns}"))
+        assert seen.glass.raw == before
+        seen.seconds += 2 * RESIZE_SECONDS
+        assert "  at 61" in seen.lines(ToolOutput("c", "at 61"))
