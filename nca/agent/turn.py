@@ -219,7 +219,7 @@ class Turn:
                 self._ask_on(LENGTHEN, said)
                 continue
             self._leave_out(said)
-            self._told += [said] if said else []
+            self._told = [f"{asked.removesuffix('.')}, and did." for asked in self._told] + [said] * bool(said)
             return reply
 
     def _ask_on(self, asked: str, why: str) -> None:

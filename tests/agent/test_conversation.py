@@ -643,8 +643,9 @@ async def test_an_answer_that_ends_for_length_goes_on_once(room: Room) -> None:
     assert roles == [("user", "typed"), ("assistant", ""), ("user", "nca"), ("assistant", "")] * 2
     assert "length limit" in conversation.model.requests[1].messages[-1]["content"]  # type: ignore[attr-defined]
     told = [event.message for event in room.of(Notice)]
-    assert [said.endswith("The model was asked to continue.") for said in told] == [True, True, False]
-    assert told[1:] == ["The model was asked to continue.", told[0].removesuffix(" The model was asked to continue.")]
+    asked = "The model was asked to continue, and did."
+    assert [said.endswith(asked) for said in told] == [True, True, False]
+    assert told[1:] == [asked, told[0].removesuffix(f" {asked}")]
 
 
 async def test_nothing_is_said_in_the_middle_of_an_answer_that_goes_on(room: Room) -> None:
@@ -667,7 +668,7 @@ async def test_reasoning_without_an_answer_is_asked_for_one_once(room: Room) -> 
     conversation = room.open([OnlyReasoned("No text."), "Yes.", OnlyReasoned("No text."), OnlyReasoned("No text.")])
     assert (await conversation.send("Is it?")).text == "Yes."
     assert "Answer now" in conversation.model.requests[1].messages[-1]["content"]  # type: ignore[attr-defined]
-    assert [event.message for event in room.of(Notice)] == ["No text. The model was asked to continue."]
+    assert [event.message for event in room.of(Notice)] == ["No text. The model was asked to continue, and did."]
     failed = await conversation.send("And that?")
     assert room.of(Notice)[1].message == "The model was asked to continue."  # the error says why
     assert (failed.reason, failed.exit_code, len(conversation.model.requests)) == ("failed", 3, 4)  # type: ignore[attr-defined]

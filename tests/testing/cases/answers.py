@@ -91,7 +91,7 @@ CASES = {
         "text cut by length, once",
         once(FAULTS["cut-by-length"]),
         "answer",
-        "The model was asked to continue.",
+        "The model was asked to continue, and did.",
         requests=2,
         rows=("user", "assistant", "user", "assistant"),
     ),
