@@ -61,19 +61,18 @@ def restored(history: History, ranges: Sequence[Range]) -> View:
 
     A summary or marker stays for the rest of its messages, and disappears without any.
     """
-    wanted = without_ranges(ranges, history.view.aside)
     items: list[Item] = []
     shown: list[Range] = []
     for item in history.view.items:
         if isinstance(item, Verbatim):
             shown.append((item.first, item.last))
         elif isinstance(item, Stub):
-            if without_ranges(((item.seq, item.seq),), wanted):
+            if without_ranges(((item.seq, item.seq),), ranges):
                 items.append(item)
             else:
                 shown.append((item.seq, item.seq))
         else:
-            left = without_ranges(item.ranges, wanted)
+            left = without_ranges(item.ranges, ranges)
             shown += without_ranges(item.ranges, left)
             if left:
                 items.append(msgspec.structs.replace(item, ranges=left))
