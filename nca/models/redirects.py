@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -34,6 +34,11 @@ def is_public(text: str) -> bool:
     except ValueError:
         return False
     return all(one.is_global and not one.is_multicast and not one.is_reserved for one in _carried(address))
+
+
+def are_public(addresses: Iterable[str]) -> bool:
+    """Whether all addresses of a host are public: whoever connects may take any of them."""
+    return all(map(is_public, addresses))
 
 
 def _carried(address: _Address) -> Iterator[_Address]:
@@ -122,7 +127,7 @@ def _is_public(host: str) -> bool:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
         return True
-    return all(is_public(str(sockaddr[0])) for *_, sockaddr in found)
+    return are_public(str(sockaddr[0]) for *_, sockaddr in found)
 
 
 def _parts(url: Any) -> tuple[str, bytes, int | None]:

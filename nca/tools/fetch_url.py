@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from nca.humanize import one_line
 from nca.models.certificates import certificates
-from nca.models.redirects import is_public, origin_of
+from nca.models.redirects import are_public, origin_of
 from nca.tools.programs import python_command, started
 from nca.tools.tool import Approval, Permission, ToolError, ToolOutcome, TypedTool
 
@@ -147,7 +147,7 @@ class FetchUrl(TypedTool):
         return addresses
 
     def _check(self, host: str, addresses: Collection[str]) -> None:
-        if host.lower() not in self._allowed() and not all(map(is_public, addresses)):
+        if host.lower() not in self._allowed() and not are_public(addresses):
             raise ToolError(f"{host} is on this machine or in a private network; tools.private_hosts would allow it")
 
     def _allowed(self) -> set[str]:

@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from nca.models.redirects import is_public
+from nca.models.redirects import are_public, is_public
 from nca.tools.fetch_url import MAX_FETCHED_BYTES, MAX_REDIRECTS, FetchUrl, _body, _is_same_site, text_of
 from nca.tools.tool import ToolError
 
@@ -317,6 +317,7 @@ async def test_no_answer_is_one_line(tool: FetchUrl) -> None:
 )
 def test_public_addresses(address: str, expected: bool) -> None:
     assert is_public(address) is expected
+    assert are_public(["1.1.1.1", address]) is are_public([address, "1.1.1.1"]) is expected
 
 
 async def test_text_of_pages_with_odd_charsets() -> None:
