@@ -137,7 +137,7 @@ class SessionSwitcher:
         again  what ends them
         """
         running = [job for job in self.conversation.jobs.all if job.is_running]
-        if not running or running == self.told_jobs or not self._reader.is_interactive:
+        if all(job in self.told_jobs for job in running) or not self._reader.is_interactive:
             return False
         self.told_jobs = running
         names = "; ".join(f"job {job.number}, {one_line(job.name, _NAME_CHARS)}" for job in running)

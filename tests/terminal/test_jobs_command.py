@@ -59,7 +59,8 @@ async def test_they_are_listed_shown_and_stopped(tmp_path: Path) -> None:
     [("/new", "/new again leaves", "New session"), ("/resume other", "/resume other leaves", "Resuming “other”")],
 )
 async def test_what_would_end_is_said_before_a_person_leaves(line: str, again: str, done: str, tmp_path: Path) -> None:
-    with a_stage(tmp_path, [started("1", "sleep 9883"), "Started."], agent__permission="auto") as stage:
+    replies = [started("1", "sleep 9883"), "Started.", started("2", "sleep 9886"), "Started."]
+    with a_stage(tmp_path, replies, agent__permission="auto") as stage:
         await stage.conversation.send("Serve it.")
         before = stage.conversation
         with before.store.create(directory="/", model="m", name="other") as other:
@@ -69,8 +70,11 @@ async def test_what_would_end_is_said_before_a_person_leaves(line: str, again: s
         assert stage.conversation is before
         # The same was said already, so the next key that leaves does.
         assert not stage.app.sessions.holds_back("Ctrl-D again")
+        await stage.conversation.send("Serve that too.")
+        assert stage.app.sessions.holds_back("Ctrl-D again"), "nothing was said of the other one"
+        await before.jobs.find(1).stop()
         assert done in await stage.command(line)
-        assert not running("sleep 9883")
+        assert not running("sleep 9886")
 
 
 async def test_a_job_of_a_turn_that_was_taken_back_is_named_and_the_model_hears_nothing_of_it(tmp_path: Path) -> None:
