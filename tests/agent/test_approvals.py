@@ -186,6 +186,12 @@ async def test_for_the_session_covers_the_same_path_and_no_other(room: Room) -> 
     assert not room.user_file.exists()
 
 
+async def test_what_two_tasks_ask_at_once_is_answered_once(room: Room) -> None:
+    conversation, toolbox = room.open(person=Person(Answer("session"))), Toolbox([room.touch])
+    checks = (conversation.approvals.check(touch("a", number), toolbox) for number in (1, 2))
+    assert await asyncio.gather(*checks) == [None, None]
+
+
 async def test_always_is_a_rule_in_the_persons_own_file_for_this_directory(room: Room, tmp_path: Path) -> None:
     person = Person(Answer("always"))
     await room.open(run("pytest -q"), run("pytest -x"), person=person).send("Go")
@@ -243,15 +249,11 @@ async def test_a_rule_that_denies_beats_every_mode_and_rule(room: Room, mode: st
     assert room.touch.written == []
 
 
-async def test_what_a_denial_cannot_judge_is_asked_even_in_auto(room: Room) -> None:
+@pytest.mark.parametrize("rule", ["permissions__deny", "permissions__ask"])
+async def test_what_a_rule_cannot_judge_is_asked_even_in_auto(room: Room, rule: str) -> None:
     person = Person(Answer("deny"))
-    conversation = room.open(
-        run("echo; r$()m x"),
-        agent__permission="auto",
-        permissions__deny=[PermissionRule("run", "rm")],
-        permissions__allow=[PermissionRule("run")],
-        person=person,
-    )
+    rules: dict[str, Any] = {rule: [PermissionRule("run", "rm")], "permissions__allow": [PermissionRule("run")]}
+    conversation = room.open(run("echo; r$()m x"), agent__permission="auto", person=person, **rules)
     await conversation.send("Go")
     assert room.run.ran == []
     assert person.asked[0].subject == ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
+import tempfile
 import time
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,6 +17,7 @@ from nca.agent.calls import LIVE_SECONDS, MOST_AT_ONCE, LiveOutput
 from nca.agent.conversation import Conversation
 from nca.config.loaded import defaults
 from nca.config.tables import PermissionRule
+from nca.context.file_reads import CUT_OFF
 from nca.context.repeats import NUDGE
 from nca.context.validate import validate_request
 from nca.events import (
@@ -77,11 +79,32 @@ class KilledLater(Nobody):
         self.left: list[list[str]] = []
 
     async def ask(self, asked: ApprovalAsked) -> Answer:
-        copy = self.path.with_name(f"copy-{len(self.left)}")
-        shutil.copytree(self.path, copy)
-        with Store.open(copy / "sessions.db") as store, store.open_session(store.list()[0].id) as session:
-            self.left.append([entry.message.text for entry in session.recovered])
+        self.left.append(left_by_a_kill(self.path))
         return Answer("once")
+
+
+class KilledBesides(TypedTool):
+    """Copies the database once two of its calls run side by side."""
+
+    name, permission = "slow", "read"
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.left = path, list[list[str]]()
+        self.both = asyncio.Barrier(2)
+
+    async def call(self) -> ToolOutcome:
+        """Wait for the other one."""
+        await self.both.wait()
+        self.left.append(left_by_a_kill(self.path))
+        return ToolOutcome("")
+
+
+def left_by_a_kill(path: Path) -> list[str]:
+    """The results that a session gets when it is opened after a kill at this moment."""
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copytree(path, copy := Path(folder) / "copy")
+        with Store.open(copy / "sessions.db") as store, store.open_session(store.list()[0].id) as session:
+            return [entry.message.text for entry in session.recovered]
 
 
 class Room:
@@ -141,6 +164,18 @@ async def test_a_call_that_waited_for_an_answer_when_nca_was_killed_never_ran(ro
     await conversation.close()
     not_run = "[not run: nca ended before it began]"
     assert person.left == [[not_run, not_run], [not_run]]
+
+
+async def test_all_calls_that_ran_side_by_side_when_nca_was_killed_may_have_had_an_effect(tmp_path: Path) -> None:
+    slow = KilledBesides(tmp_path / "data")
+    with Store.open(slow.path / "sessions.db") as store:
+        model = ScriptedModel([calls(("slow", "{}"), ("slow", "{}")), "Done."], facts=SMALL)
+        conversation = Conversation.open(
+            defaults(), store=store, model=model, directory=tmp_path, toolbox=Toolbox([slow])
+        )
+        await conversation.send("Go")
+        await conversation.close()
+    assert slow.left[0] == [CUT_OFF, CUT_OFF]
 
 
 async def test_no_command_runs_after_a_change_that_failed(room: Room) -> None:

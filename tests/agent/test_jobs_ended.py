@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from nca.agent.conversation import Conversation
 from nca.config.loaded import defaults
 from nca.events import Event, Notice
@@ -50,26 +52,21 @@ async def test_what_ends_with_the_chat_is_named_and_told_once(tmp_path: Path) ->
     await third.close()
 
 
-async def test_a_branch_without_the_job_hears_nothing_of_its_end(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_reopened", [True, False])
+async def test_a_branch_without_the_job_hears_nothing_of_its_end(tmp_path: Path, is_reopened: bool) -> None:
     settings = defaults().with_values({"agent.permission": "auto"}, "the test")
     store = Store.open(tmp_path / "sessions.db")
-    first = Conversation.open(
-        settings,
-        store=store,
-        model=ScriptedModel([Message("assistant", None, (STARTS,)), "It runs."]),
-        directory=tmp_path,
-    )
-    await first.send("Start it.")
-    await first.close()
-    again = Conversation.open(
-        settings,
-        store=store,
-        model=ScriptedModel(["I see."]),
-        directory=tmp_path,
-        session=first.session.info.id,
-    )
+    model = ScriptedModel([Message("assistant", None, (STARTS,)), "It runs.", "I see."])
+    again = Conversation.open(settings, store=store, model=model, directory=tmp_path)
+    await again.send("Start it.")
+    if is_reopened:
+        await again.close()
+        session = again.session.info.id
+        again = Conversation.open(settings, store=store, model=model, directory=tmp_path, session=session)
     point = again.rewinds.point(1)
     await again.rewinds.go_back(point, await again.rewinds.plan(point), "chat")
+    for job in again.jobs.all:
+        await job.stop()
     await again.send("Something else.")
     assert "job 1" not in str(again.context.next_request().messages)
     await again.close()

@@ -145,16 +145,21 @@ async def test_what_it_wishes_of_its_context_is_no_wish_of_the_conversation(room
     assert conversation.context.history() == []
 
 
-async def test_its_cost_is_the_sessions_and_the_limit_holds_inside(room: Rooms) -> None:
+@pytest.mark.parametrize(
+    ("limit", "asked", "why"), [(0.6, 2, "has cost $0.70"), (0.1001, 0, "This request alone costs")]
+)
+async def test_its_cost_is_the_sessions_and_the_limit_holds_inside(
+    room: Rooms, limit: float, asked: int, why: str
+) -> None:
     look = priced(call("read_file", '{"path": "notes.txt"}'), 0.3)
     main = [priced(call("task", TASK), 0.1), priced("Never asked.", 0.1)]
-    conversation = room.start(main, [look, look, priced("Never said.", 0.3)], settings={"session.max_cost": 0.6})
+    conversation = room.start(main, [look, look, priced("Never said.", 0.3)], settings={"session.max_cost": limit})
     finished = await conversation.send("Find the flag.")
     assert finished.reason == "failed"
-    assert conversation.session.usage.totals().cost == pytest.approx(0.7)
-    assert finished.cost == pytest.approx(0.7)
-    assert len(room.requests(inner=True)) == 2
-    assert "has cost $0.70" in conversation.context.entries[2].message.text
+    assert conversation.session.usage.totals().cost == pytest.approx(0.1 + 0.3 * asked)
+    assert finished.cost == pytest.approx(0.1 + 0.3 * asked)
+    assert len(room.requests(inner=True)) == asked
+    assert why in conversation.context.entries[2].message.text
     # What the conversation itself was told of its own requests stays its own.
     assert len(room.of(UsageReported)) == 1
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,7 +14,7 @@ from nca.context.meter import Meter
 from nca.context.request import repair, resolve
 from nca.context.tokens import CONVERSATION_TOKENS, message_tokens
 from nca.context.view import Marker, View
-from nca.messages import AttachmentPart, Entry, Message, TextPart, ToolCall, Usage
+from nca.messages import SIGNED_THOUGHTS, AttachmentPart, Entry, Message, TextPart, ToolCall, Usage
 from tests.context.logs import history_of, logs
 from tests.context.samples import call, calling, result, some, talk, user
 
@@ -107,6 +109,18 @@ def test_an_answer_that_broke_off_does_not_move_the_anchor(answer: Message, rest
         history.append(Entry(history.head + 1, message))
     assert not meter.measure(history, BUDGET).is_estimate
     assert meter.used(history) == 2_000 + meter.scaled(meter.raw(history) - raw)
+
+
+@pytest.mark.parametrize(("extra", "counted"), [({}, 60), ({SIGNED_THOUGHTS: [{"signature": "s"}]}, 560)])
+def test_thoughts_are_a_part_of_the_next_request_only_where_they_are_signed(
+    extra: dict[str, Any], counted: int
+) -> None:
+    history, meter = history_of([*talk(10), user()]), Meter()
+    meter.learn(meter.raw(history), history, 2_000)
+    answer = Message("assistant", "So it is. " * 20, extra=extra)
+    history.append(Entry(history.head + 1, answer))
+    meter.answered(history, answer, Usage(2_000, 560, reasoning_tokens=500))
+    assert meter.used(history) == 2_000 + counted
 
 
 @pytest.mark.parametrize("change", ["view", "model", "prompt", "tools"])

@@ -35,6 +35,9 @@ def test_the_words_in_a_chosen_range_stay(seed: int, first: int, count: int) -> 
     messages = list(made.messages[: first + count])
     proposal, records = compacted(messages, (first, first + count))
     hidden = [seq for item in proposal.view.items if isinstance(item, Summary) for seq in seqs(item.ranges)]
+    if messages[-1].role != "assistant" or messages[-1].tool_calls:
+        asked = [seq for seq, one in enumerate(messages, 1) if one.role == "user" and not one.is_synthetic]
+        assert not asked or asked[-1] not in hidden, "it waits for its answer"
     typed = {said.message for said in made.said if said.by == "typed"}
     for seq in typed.intersection(hidden):
         assert any(begun in records for begun in beginnings(messages[seq - 1])), seq

@@ -44,6 +44,7 @@ def test_a_failure_is_said_until_something_may_have_changed() -> None:
     again = step("Bash", {"description": "Once more", "command": "make test"})
     assert is_said(TEST, of=again)
     assert is_said(TEST, READ, READ, of=again)
+    assert is_said(TEST, [Message("user", "[a hook says: go on]", source="nca")], of=again)
     assert is_said(TEST, step("Edit", {"file_path": "a.py"}, "no such text", fails=True), of=again)
     assert not is_said(READ, of=READ)
     assert not is_said(TEST, EDIT, of=again)

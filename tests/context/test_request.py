@@ -82,7 +82,7 @@ def test_results_in_another_order_and_a_repeat_are_put_right() -> None:
 
 def test_signed_thoughts_go_only_to_the_model_that_had_them() -> None:
     thought = {"thinking_blocks": [{"type": "thinking", "thinking": "Hm.", "signature": "s"}]}
-    own = Message("assistant", "Yes.", extra=thought, made_by="anthropic/one")
+    own = Message("assistant", "Yes.", extra={**thought, "audio": "a"}, made_by="anthropic/one")
     unknown = Message("assistant", "No.", extra={**thought, "audio": "a"})
     log = [user(), own, user(), unknown, user()]
 
@@ -90,9 +90,9 @@ def test_signed_thoughts_go_only_to_the_model_that_had_them() -> None:
         rows = request_messages(history_of(log), provider="anthropic", model=model)
         return [sorted(set(row) - {"role", "content"}) for row in rows if row["role"] == "assistant"]
 
-    assert beside("anthropic/one") == [["thinking_blocks"], ["audio"]]
+    assert beside("anthropic/one") == [["audio", "thinking_blocks"], ["audio"]]
     assert beside("anthropic/other") == [[], ["audio"]]
-    assert beside("") == [["thinking_blocks"], ["audio", "thinking_blocks"]]
+    assert beside("") == [["audio", "thinking_blocks"]] * 2
 
 
 def test_a_log_that_one_provider_takes_as_it_is_must_be_repaired_for_the_next() -> None:

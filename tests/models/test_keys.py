@@ -37,6 +37,9 @@ def test_a_stored_key_is_used_as_if_its_variable_were_set(env: dict[str, str]) -
     assert keys.origin("ANTHROPIC_API_KEY", env) == "stored (nca keys)"
     # Commands do not get it, and it is redacted.
     assert provider_keys(env) == known_secrets(env) == {"ANTHROPIC_API_KEY": KEY}
+    keys.save(env, "ANTHROPIC_API_KEY", OTHER)
+    keys.use(env)
+    assert env["ANTHROPIC_API_KEY"] == OTHER
 
 
 @pytest.mark.parametrize("variable", ["GEMINI_API_KEY", "GOOGLE_API_KEY"])

@@ -54,6 +54,7 @@ async def test_a_passing_failure_is_tried_again_and_said() -> None:
         ([_failure() for _ in range(9)], {"max_retries": 2}, 3),
         ([_failure() for _ in range(9)], {"max_retries": 0}, 1),
         ([_failure(most=1) for _ in range(9)], {}, 2),
+        ([_failure(most=1) for _ in range(9)], {"max_retries": 0}, 1),
         ([_failure(retry_after=61.0)], {}, 1),
         ([_failure()], {"may_retry": False}, 1),
         ([ProviderError("no")], {}, 1),

@@ -96,6 +96,17 @@ async def test_a_trickle_that_never_stops_ends_at_the_limit_of_the_whole_answer(
         await all_of_it()
 
 
+async def test_the_time_without_a_piece_begins_with_the_newest_one() -> None:
+    async def late() -> AsyncIterator[str]:
+        await asyncio.sleep(0.2)
+        for _ in range(3):
+            yield "a piece"
+            await asyncio.sleep(0)
+
+    deadlines, stream = Deadlines(ModelSettings(first_token_seconds=LONG, idle_seconds=0.1), "the model"), late()
+    assert [await deadlines.next_piece(stream) for _ in range(4)] == [*["a piece"] * 3, None]
+
+
 async def test_the_end_of_a_stream_is_none_and_a_timeout_of_its_own_passes() -> None:
     async def broken() -> AsyncIterator[str]:
         yield "a piece"

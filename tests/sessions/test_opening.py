@@ -17,6 +17,7 @@ import pytest
 
 from nca.errors import NotAStore, StoreDamaged, StoreError, StoreTooNew
 from nca.sessions import Store, sql
+from nca.sessions.paths import is_as_left
 from tests.sessions.damage import unnoticed
 from tests.sessions.samples import MANUAL, filled, hiding, said
 from tests.testing.forks import standing_code
@@ -237,6 +238,15 @@ def test_a_file_that_something_else_wrote_to_is_checked_at_once(path: Path) -> N
         assert len(store.open_session(ids[0]).log.entries()) == 400
     with Store.open(path) as store:
         assert store.notes == ()
+
+
+def test_a_file_is_not_marked_as_whole_while_its_log_holds_a_part_of_it(path: Path) -> None:
+    """If the log were lost, the file would not be checked."""
+    other = Store.open(path)
+    filled(path, sessions=1, messages=20)
+    assert not is_as_left(path)
+    other.close()
+    assert is_as_left(path)
 
 
 def test_damage_met_on_the_way_is_looked_into_at_the_next_opening(path: Path) -> None:

@@ -58,6 +58,7 @@ async def test_one_that_stopped_something_is_no_first_of_two_that_leave() -> Non
         asyncio.get_running_loop().call_later(0, interrupts.interrupt)
         with pytest.raises(Stopped):
             await interrupts.run(asyncio.sleep(3_600))
+        interrupts.interrupt()  # before the prompt is there
         assert await interrupts.run(_line(), interrupt_reader=reader.interrupt) == "a line"
         assert not interrupts.is_second(), "the first at the prompt"
     assert interrupts.exit_code is None

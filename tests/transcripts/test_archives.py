@@ -158,6 +158,7 @@ def test_what_a_kill_left_in_both_places_is_restored_and_deleted_once(store: Sto
     for wanted in (name, str(path)):
         with pytest.raises(StoreError, match="already in the store"):
             restore(store, wanted)
+        assert path.exists(), "it goes once the store has the session"
     archive(store, name)
     restore(store, name)
     shutil.copy(left, path)

@@ -197,6 +197,14 @@ def test_a_low_window_shows_the_row_of_what_is_typed() -> None:
         tty.sees("Interrupted")
 
 
+def test_ctrl_c_that_comes_in_one_piece_with_a_line_stops_its_answer() -> None:
+    with chat("never") as tty:
+        tty.sees("›")
+        tty.settle()
+        tty.send(f"SLOW please\r{CTRL_C}")
+        tty.sees("Typing replaces it, Esc empties")
+
+
 def test_ctrl_d_before_the_program_has_started_leaves() -> None:
     with chat() as tty:
         tty.send(CTRL_D)

@@ -290,7 +290,8 @@ def test_the_lines_that_were_not_shown(lines: int, pages: list[tuple[int, int]])
     assert {line for first, last in gaps for line in range(first, last + 1)} == set(range(1, lines + 1)) - shown
     assert all(one[1] + 1 < other[0] for one, other in pairwise(gaps))
     files_read.note(path, b"new")
-    assert files_read.unseen(path) == []
+    files_read.note_page(path, b"new", lines, 1, 1)
+    assert files_read.unseen(path) == [], "all was read before"
 
 
 async def test_what_was_read_before_the_conversation_went_back_is_as_if_it_was_not(tools: Tools) -> None:
