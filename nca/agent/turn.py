@@ -139,17 +139,21 @@ class Turn:
     def fail(self, error: BaseException, started: float) -> TurnFinished:
         """As `interrupt`, for a turn that failed."""
         if not self.window.session.is_read_only:
-            self._close_log(CUT_OFF, FAILED)
+            self._close_log(CUT_OFF, FAILED, ended_by=error)
         took, why, is_filtered = time.monotonic() - started, Failure.of(error), isinstance(error, errors.AnswerFiltered)
         reason: Literal["content_filter", "failed"] = "content_filter" if is_filtered else "failed"
         return TurnFinished(reason, self.text, self.steps, took, exit_code=why.exit_code, error=why)
 
-    def _close_log(self, cut_off: str, not_begun: str) -> None:
-        """As `keep_partial`. A store that fails must not hide how the turn ended: its error is an event."""
+    def _close_log(self, cut_off: str, not_begun: str, *, ended_by: BaseException | None = None) -> None:
+        """As `keep_partial`. A store that fails must not hide how the turn ended: its error is an event.
+
+        ended_by  the error that ended the turn, which is told elsewhere: a second one of its kind says nothing new
+        """
         try:
             self.keep_partial(cut_off, not_begun)
         except NcaError as error:
-            self.emit(ErrorRaised.of(error))
+            if type(error) is not type(ended_by):
+                self.emit(ErrorRaised.of(error))
 
     def keep_partial(self, cut_off: str = CUT_OFF_BY_USER, not_begun: str = STOPPED) -> None:
         """Append the partial answer, marked as interrupted, and a result for every open call, begun or not."""

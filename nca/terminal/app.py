@@ -9,7 +9,7 @@ from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from nca.errors import NcaError, UsageError
+from nca.errors import NcaError, StoreError, UsageError
 from nca.events import MessageTaken
 from nca.terminal.commands.command import find_command, find_whole, named, short_for, unknown
 from nca.terminal.input.line_kind import held_line, line_kind, line_of, message_of
@@ -281,7 +281,8 @@ class ChatApp:
         """A line had no answer. A person has it again, in the prompt or in the history, and the model does not."""
         is_given = self._give_back(line)
         if line and self.reader.is_interactive:
-            self.conversation.take_back()
+            with contextlib.suppress(StoreError):  # a full disk: the turn's own error says so
+                self.conversation.take_back()
             if not is_given:
                 self.output.notice("Your message was not sent: Up in an empty prompt brings it back.")
 

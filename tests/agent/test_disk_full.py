@@ -248,3 +248,25 @@ async def test_an_answer_that_found_no_room_is_not_saved_behind_what_was_said_si
         await conversation.close()
     with Store.open(path) as store, store.open_session(session) as opened:
         assert opened.log.entries() == log
+
+
+async def test_a_disk_that_fills_up_while_an_answer_comes_is_told_once(tmp_path: Path) -> None:
+    """The answer so far cannot be saved, which ends the turn, and then it cannot be kept either."""
+    events: list[Event] = []
+    with Store.open(tmp_path / "s.db") as store:
+        connection = sqlite_of(store).connection
+        conversation = Conversation.open(
+            defaults(), store=store, model=Talking(), directory=tmp_path, listener=events.append
+        )
+        said = conversation.send("Go on.")
+        conversation.subscribe(
+            lambda event: (
+                connection.pragma("max_page_count", connection.pragma("page_count"))
+                if isinstance(event, TextDelta)
+                else None
+            )
+        )
+        assert (await said).reason == "failed"
+        assert [event.message[:9] for event in events if isinstance(event, ErrorRaised)] == ["Disk full"]
+        connection.pragma("max_page_count", PLENTY)
+        await conversation.close()

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import Any
 
 from nca.agent.conversation import Conversation
 from nca.config.layers import defaults
+from nca.errors import StoreError
 from nca.messages import Message
+from nca.models.model import ModelRequest
 from nca.terminal.app import ChatApp
 from nca.terminal.panels.list_panel import ListPanel
 from nca.testing.scripted import ScriptedModel
 from nca.words import Words, text_of, words
+from tests.sessions.samples import sqlite_of
 from tests.terminal.stage import ScriptedReader, a_stage
 
 
@@ -52,6 +56,26 @@ async def test_a_refusal_of_the_session_is_shown_and_the_chat_goes_on(tmp_path: 
         assert "only here\n" in said
         assert reader.given == ["", "And now?", f"!touch {tmp_path}/made", ""]
         assert not (tmp_path / "made").exists()
+
+
+async def test_a_disk_that_fills_up_while_an_answer_comes_is_one_error_in_the_chat(tmp_path: Path) -> None:
+    """It was said three times: for the answer so far, for what was to be kept of it, and for the message taken back."""
+
+    def fill(request: ModelRequest) -> str:
+        connection = sqlite_of(stage.conversation.store).connection
+        connection.pragma("max_page_count", connection.pragma("page_count"))
+        with contextlib.suppress(StoreError):
+            while True:
+                other.rewinds.append_beside([Message("user", "No row has room left.")])
+        return "word " * 40_000
+
+    with a_stage(tmp_path, [fill], store_path=tmp_path / "store.db") as stage:
+        other = stage.conversation.store.create(directory="/", model="scripted/model")
+        reader = Lines("Go on.")
+        app = ChatApp(stage.conversation, stage.app.output, reader, stage.app.interrupts)
+        assert await app.run() == 0
+        assert stage.take().count("Free some space.") == 1
+        assert reader.given == ["", "Go on."]
 
 
 class Faulty(Lines):
