@@ -34,6 +34,7 @@ class ContextStats(UsageBreakdown):
 
     window_origin     see `ModelFacts.window_origin`
     is_high           the usage is at the compaction threshold
+    aside_messages    of the log, but not in the conversation: taken back, or said beside it; `messages` lacks them
     breakdown, parts  used_tokens in the measurement's five parts, and by kind (`nca.context.parts.KINDS`)
     """
 
@@ -47,6 +48,7 @@ class ContextStats(UsageBreakdown):
     breakdown: dict[str, int]
     parts: dict[str, int]
     messages: int
+    aside_messages: int = 0
     turns: int
     hidden_messages: int
     stubbed_messages: int
@@ -75,6 +77,7 @@ def stats_of(window: Window, background: Background, *, with_details: bool = Tru
         fixed += window.meter.scaled(history.run_tokens(newest, newest))
     largest = usage_breakdown_of(window) if with_details else UsageBreakdown()
     items = history.view.items
+    aside = sum(last - first + 1 for first, last in history.view.aside)
     return ContextStats(
         model=window.facts.name,
         used_tokens=measured.used_tokens,
@@ -86,7 +89,8 @@ def stats_of(window: Window, background: Background, *, with_details: bool = Tru
         usage_ratio=measured.usage_ratio,
         breakdown=measured.breakdown,
         parts=window_parts(window) if with_details else {},
-        messages=history.head - sum(last - first + 1 for first, last in history.view.aside),
+        messages=history.head - aside,
+        aside_messages=aside,
         turns=history.turns,
         hidden_messages=sum(
             last - first + 1 for item in items if isinstance(item, Summary | Marker) for first, last in item.ranges

@@ -417,3 +417,13 @@ async def test_an_empty_chat_is_offered_nothing_that_needs_a_message(tmp_path: P
         assert "Try: /context all" in (await stage.command("/context")).replace("\u00a0", " ")
         await stage.conversation.send("Is it?")
         assert "Try: /context pin 1 · compact from 1" in (await stage.command("/context")).replace("\u00a0", " ")
+
+
+async def test_the_messages_of_the_context_and_of_a_list_of_sessions_add_up(tmp_path: Path) -> None:
+    with a_stage(tmp_path, ["One.", "Two."]) as stage:
+        await stage.conversation.send("Please say one")
+        assert "2 messages in 1 turn.\n" in await stage.command("/context")
+        await stage.conversation.send("Please say two")
+        await stage.command("/undo")
+        assert "2 messages in 1 turn. 2 more not in the conversation." in await stage.command("/context")
+        assert [info.messages for info in stage.conversation.store.list()] == [4]

@@ -166,7 +166,8 @@ def _contents(stats: ContextStats) -> str:
     parts += [f"{stats.stubbed_messages:,} shortened"] if stats.stubbed_messages else []
     parts += [f"{stats.pinned_messages:,} pinned"] if stats.pinned_messages else []
     text = f"{counted(stats.messages, 'message')} in {counted(stats.turns, 'turn')}"
-    return f"{text}: {', '.join(parts)}." if parts else f"{text}."
+    text = f"{text}: {', '.join(parts)}." if parts else f"{text}."
+    return f"{text} {stats.aside_messages:,} more not in the conversation." if stats.aside_messages else text
 
 
 def _largest(items: Sequence[HeavyItem], width: int) -> Group:
