@@ -1,3 +1,4 @@
+import os
 import socket
 import threading
 from collections.abc import Iterator
@@ -11,6 +12,8 @@ from nca.errors import ModelUnavailable
 from nca.models.catalog import describe
 from nca.models.choose import Choice, choice_of_session, choose, named, open_model
 from nca.models.client import ProviderModel
+from nca.models.embedded.known import QWEN
+from nca.models.embedded.weights import models_dir
 from nca.models.providers import PROVIDERS, LocalServer, find_servers, is_loopback
 from nca.testing.provider import Provider
 
@@ -152,6 +155,11 @@ def test_at_last_there_is_the_embedded_model(tmp_path: Path) -> None:
     choice = choose(NOTHING, env, servers=[])
     assert (choice.model, choice.is_embedded, choice.api_key_variable) == ("embedded/smollm2-135m", True, "")
     assert "nca models get" in choice.why
+    installed = models_dir(env) / QWEN.filename
+    installed.parent.mkdir(parents=True)
+    installed.touch()
+    os.truncate(installed, QWEN.size_bytes)
+    assert choose(NOTHING, env, servers=[]).model == choice.model, "it was named"
 
 
 async def test_a_missing_key_is_said_before_a_request() -> None:

