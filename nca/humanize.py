@@ -37,6 +37,17 @@ def short_tokens(count: int) -> str:
     return f"{count / _MILLION:.1f}M"
 
 
+def short_of(part: int, whole: int) -> str:
+    """Two token counts, with more digits where they would look the same: 86k/200k, but 9.96k/10.04k."""
+    shown = short_tokens(part), short_tokens(whole)
+    unit, sign = (1_000, "k") if shown[1].endswith("k") else (_MILLION, "M")
+    digits = 0
+    while shown[0] == shown[1] and part != whole:
+        digits += 1
+        shown = f"{part / unit:.{digits}f}{sign}", f"{whole / unit:.{digits}f}{sign}"
+    return "/".join(shown)
+
+
 def counted(number: int, one: str, many: str = "") -> str:
     """A count with its noun: 1 message, 1,234 messages. Pass `many` for an irregular plural."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"

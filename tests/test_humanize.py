@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import nca
-from nca.humanize import byte_size, counted, duration, local_time, natural, percent, short_tokens, some_of
+from nca.humanize import byte_size, counted, duration, local_time, natural, percent, short_of, short_tokens, some_of
 
 
 @pytest.mark.parametrize(
@@ -26,6 +26,23 @@ def test_a_number_from_outside(written: str, number: int | None) -> None:
 )
 def test_tokens_in_short(count: int, text: str) -> None:
     assert short_tokens(count) == text
+
+
+@pytest.mark.parametrize(
+    ("part", "whole", "text"),
+    [
+        (86_400, 200_000, "86k/200k"),
+        (9_960, 10_040, "9.96k/10.04k"),
+        (10_100, 10_400, "10.1k/10.4k"),
+        (10_400, 10_400, "10k/10k"),
+        (10_041, 10_040, "10.041k/10.040k"),
+        (998, 999, "998/999"),
+        (1_000_000, 999_999, "1.000000M/0.999999M"),
+        (1_210_000, 1_230_000, "1.21M/1.23M"),
+    ],
+)
+def test_two_numbers_of_tokens_never_look_the_same(part: int, whole: int, text: str) -> None:
+    assert short_of(part, whole) == text
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from nca.events import ContextCompaction, ContextWarning, Event, RequestStarted
-from nca.humanize import percent, short_tokens
+from nca.humanize import percent, short_of
 from nca.messages import Message, Usage
 from nca.models.model import ModelRequest, Reply
 from nca.terminal.input.toolbar import toolbar
@@ -28,7 +28,7 @@ async def check(stage: Stage) -> int:
     assert sum(stats.parts.values()) == sum(stats.breakdown.values()) == used
     assert (status.used_tokens, status.budget_tokens, status.usage_ratio) == (used, budget, stats.usage_ratio)
     gauge = "".join(text for _, text in toolbar(status, 200))
-    assert f"{percent(used / budget)} · {short_tokens(used)}/{short_tokens(budget)}" in gauge
+    assert f"{percent(used / budget)} · {short_of(used, budget)}" in gauge
     for line in ("/context", "/context all"):
         panel = (await stage.command(line)).splitlines()[0]
         assert panel.startswith(f"Context: {percent(used / budget)} used")
