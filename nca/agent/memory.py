@@ -17,6 +17,7 @@ from pathlib import Path
 import msgspec
 
 from nca.agent.state import SessionState
+from nca.config.paths import PROJECT_FOLDER
 from nca.config.schema import MemorySettings
 from nca.context.record.compose import plain_record
 from nca.context.view import Summary
@@ -33,6 +34,12 @@ NOTE_TOKENS = 2_000
 """Raw tokens of the note on a session, beside what a model wrote of it."""
 MAX_DAYS = 60
 """How many daily files a search reads, newest first."""
+_OUT_OF_GIT = """\
+# Notes of nca: one person's own, so git does not see them. Remove a line to share what it names.
+/.gitignore
+/{notes}
+/{days}/
+"""
 _ENTRY = re.compile(r"^## ", re.MULTILINE)
 
 
@@ -136,11 +143,24 @@ def _change(notes: Path, change: Callable[[list[Note]], list[Note]]) -> list[Not
     """Replace the notes by what `change` makes of them, and return that. Raises ConfigError."""
     try:
         with exclusively(notes):
+            _keep_out_of_git(notes)
             kept = change(load_notes(notes))
             write_atomically(notes, msgspec.json.format(msgspec.json.encode(_Notes(kept)), indent=1) + b"\n")
     except OSError as error:
         raise _left(notes, f"cannot be written ({system_reason(error)})") from error
     return kept
+
+
+def _keep_out_of_git(notes: Path) -> None:
+    """Before the first note in a project's own folder, of which the rest may be shared. A `.gitignore` stays as it is.
+
+    Without it `git add .` would publish what a person said. One that is removed later does not come back.
+    """
+    days = day_file(notes, date.min).parent
+    if notes.parent.name != PROJECT_FOLDER or notes.exists() or days.exists():
+        return
+    with contextlib.suppress(OSError), (notes.parent / ".gitignore").open("x") as file:
+        file.write(_OUT_OF_GIT.format(notes=notes.name, days=days.name))
 
 
 def append_day(notes: Path, summary: str, day: date, *, heading: str = "") -> Path | None:
@@ -156,7 +176,9 @@ def append_day(notes: Path, summary: str, day: date, *, heading: str = "") -> Pa
         raise _left(path.parent, "is a link, which a project could lay anywhere")
     title = " ".join(clean_text(heading).split()) or "Earlier part of a conversation"
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.parent.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _keep_out_of_git(notes)
+        path.parent.mkdir(mode=0o700, exist_ok=True)
         with open_ordinary(path, "ab", follows_links=False) as file:
             # One write, so that the entries of two sessions do not mix.
             file.write(f"## {title}\n\n{text}\n\n".encode())

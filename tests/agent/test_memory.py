@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import stat
+import subprocess
 from datetime import date, timedelta
 from pathlib import Path
 
@@ -57,13 +58,42 @@ def test_notes_are_kept_in_order_and_the_oldest_go_first(notes: Path) -> None:
     assert json.loads(notes.read_text())["notes"][0] == {"text": "note 3", "at": 3.0}
 
 
+@pytest.mark.parametrize("first", ["note", "day"])
+def test_git_does_not_see_them_unless_the_person_wants_it_to(tmp_path: Path, notes: Path, first: str) -> None:
+    def untracked() -> str:
+        run = ("git", "-C", str(tmp_path), "status", "--porcelain", "--untracked-files=all")
+        return subprocess.run(run, check=True, capture_output=True, text=True).stdout
+
+    subprocess.run(("git", "init", "-q", str(tmp_path)), check=True)
+    if first == "day":
+        append_day(notes, "Trimmed.", DAY)
+    add_note(notes, "a", at=0, max_notes=9)
+    append_day(notes, "Trimmed.", DAY)
+    assert untracked() == ""
+    (tmp_path / ".nca" / "config.toml").touch()
+    assert untracked() == "?? .nca/config.toml\n"
+    (tmp_path / ".nca" / ".gitignore").unlink()
+    add_note(notes, "b", at=1, max_notes=9)
+    assert "?? .nca/memory.json\n" in untracked(), "who wants them shared has them shared"
+
+
+def test_a_gitignore_that_is_there_and_a_place_that_the_person_chose_stay_as_they_are(tmp_path: Path) -> None:
+    notes = notes_file(MemorySettings(), tmp_path)
+    notes.parent.mkdir()
+    (notes.parent / ".gitignore").write_text("*\n")
+    add_note(notes, "a", at=0, max_notes=9)
+    assert (notes.parent / ".gitignore").read_text() == "*\n"
+    add_note(tmp_path / "docs" / "notes.json", "a", at=0, max_notes=9)
+    assert [one.name for one in (tmp_path / "docs").iterdir()] == ["notes.json"]
+
+
 def test_they_are_the_persons_alone(notes: Path) -> None:
     add_note(notes, "a", at=0, max_notes=9)
     assert (mode(notes), mode(notes.parent)) == (0o600, 0o700)
     path = append_day(notes, "Trimmed.", DAY)
     assert path is not None
     assert (mode(path), mode(path.parent)) == (0o600, 0o700)
-    assert sorted(one.name for one in notes.parent.iterdir()) == ["memory", "memory.json"]
+    assert sorted(one.name for one in notes.parent.iterdir()) == [".gitignore", "memory", "memory.json"]
 
 
 def test_odd_texts(notes: Path) -> None:
