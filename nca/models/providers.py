@@ -148,6 +148,8 @@ PROBE_SECONDS = 0.3
 """A local server answers at once if it runs; nobody should wait for a guess."""
 MOST_TOKENS = 1_000_000_000
 """The largest window that is believed."""
+_AFTER_SECONDS = 0.2
+"""For an error that comes with the limit, and says more than that the time is over."""
 _MOST_BYTES = 8_000_000
 _PIECE_BYTES = 65_536
 """OpenRouter's list has more than one million."""
@@ -295,6 +297,26 @@ def list_windows(url: str, *, api_key: str = "", seconds: float = PROBE_SECONDS)
 
 def read_models(url: str, *, api_key: str = "", seconds: float = PROBE_SECONDS) -> dict[str, int]:
     """See `list_windows`. Raises OSError, HTTPException, and ValueError for an answer that is not valid."""
+    from concurrent.futures import Future
+    from threading import Thread
+
+    read = Future[dict[str, int]]()
+
+    def work() -> None:
+        try:
+            read.set_result(_read_models(url, api_key, seconds))
+        except BaseException as error:  # noqa: BLE001  raised below
+            read.set_exception(error)
+
+    # In a thread that nobody waits for: each read of a header, and each name that is looked up, has a limit of its own.
+    Thread(target=work, daemon=True).start()
+    try:
+        return read.result(seconds + _AFTER_SECONDS)
+    except TimeoutError as error:
+        raise TimeoutError(str(error) or "the list did not begin in time") from None
+
+
+def _read_models(url: str, api_key: str, seconds: float) -> dict[str, int]:
     from urllib.error import HTTPError, URLError
     from urllib.request import Request
 

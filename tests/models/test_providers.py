@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from io import BufferedIOBase
-from threading import Thread
+from threading import Event, Thread
 
 import pytest
 
-from nca.models.providers import LOCAL_SERVERS, known_secrets, list_windows, start_of
+from nca.models.providers import LOCAL_SERVERS, known_secrets, list_windows, read_models, start_of
 
 
 def test_keys_are_found_by_provider_and_by_name() -> None:
@@ -43,13 +43,14 @@ def test_a_server_is_started_as_its_provider_or_its_port_says() -> None:
 
 
 @contextmanager
-def server(write: Callable[[BufferedIOBase], object]) -> Iterator[str]:
-    """The address of a server on loopback that answers with what is written."""
+def server(write: Callable[[BufferedIOBase], object], *, has_head: bool = True) -> Iterator[str]:
+    """The address of a server on loopback that answers with what is written; `has_head`: behind its headers."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            self.send_response(200)
-            self.end_headers()
+            if has_head:
+                self.send_response(200)
+                self.end_headers()
             with suppress(OSError):  # the client has gone
                 write(self.wfile)
 
@@ -75,6 +76,23 @@ def test_a_list_that_does_not_end_in_time_is_none() -> None:
 
     with server(drip) as url:
         assert list_windows(url, seconds=0.5) == {}
+
+
+@pytest.mark.parametrize("begin", [b"", b"HTTP/1.1 200 OK\r\nX-Slow: "], ids=["status", "header"])
+def test_headers_that_do_not_end_in_time_are_no_list(begin: bytes) -> None:
+    """Each byte came in time, so nca waited as long as the server liked."""
+    has_gone = Event()
+
+    def drip(out: BufferedIOBase) -> None:
+        out.write(begin)
+        while not has_gone.wait(0.02):
+            out.write(b"H")
+
+    with server(drip, has_head=False) as url:
+        assert list_windows(url, seconds=0.5) == {}
+        with pytest.raises(TimeoutError, match="did not begin in time"):
+            read_models(url, seconds=0.1)
+        has_gone.set()
 
 
 @pytest.mark.parametrize(
