@@ -26,8 +26,8 @@ from tests.context.trials import TOKEN, Outcome, Trial, fixed_tokens, given, in_
 
 SAID, ANSWERED, DONE = "What the user said", "What you answered", "What was done after the last answer"
 CHANGED, FAILED = "What was done and changed", "What failed and was not repeated"
-RAN, NAMES, TOLD = "What was run and read", "Names that came up", "What you said on the way"
-SECTIONS = (SAID, ANSWERED, DONE, CHANGED, FAILED, RAN, NAMES, TOLD)
+RAN, NAMES = "What was run and read", "Names that came up"
+SECTIONS = (SAID, ANSWERED, DONE, CHANGED, FAILED, RAN, NAMES)
 CLAIM = "What the user said holds"
 """How a record begins that has something of each message of the person."""
 NUMBER = re.compile(r"\s*(?:[-*•]\s+)?\((\d+)\)")
@@ -66,7 +66,7 @@ def words_stay(trial: Trial) -> Iterator[str]:
         which = f"{len(missing)} of {len(typed)} messages are missing, such as {missing[0].message},"
         # A newest message that is cut leaves more room than it would whole.
         room = max(outcome.target_tokens - outcome.fixed_tokens, sum(map(text_tokens, outcome.records)))
-        yield from (f"{which} beside the section {heading}" for heading in (RAN, NAMES, TOLD) if sections.get(heading))
+        yield from (f"{which} beside the section {heading}" for heading in (RAN, NAMES) if sections.get(heading))
         yield from (f"{which} beside the older result {seq}" for seq in older_results(outcome)[:1])
         others = sum(text_tokens(entry) for name in (DONE, CHANGED, FAILED) for entry in sections.get(name, ()))
         if others > DONE_RATIO * max(0, room):

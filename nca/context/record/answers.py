@@ -1,4 +1,4 @@
-"""The model's words: the answers that ended a turn, the newest of them, and remarks between calls.
+"""The model's words: the answers that ended a turn, and the newest of them.
 
 The newest version of a text replaces all its versions.
 """
@@ -12,14 +12,13 @@ from itertools import chain, islice
 
 from nca.context.record.excerpt import TALK, excerpt, is_list
 from nca.context.record.past import Answer, Past
-from nca.context.record.piece import Piece, Section, Subject, by_age, fixed
+from nca.context.record.piece import Piece, Subject, by_age, fixed
 from nca.context.todo import as_text, is_open
 from nca.context.tokens import text_tokens
 from nca.context.view import is_in
 
 LISTS_LEVELS, LATEST_LEVELS, LEVELS = (150,), (40, 150), (40,)
 """The first forms, in tokens."""
-SHORTEST_REMARK_CHARS = 80
 
 
 def latest(past: Past) -> Iterator[Piece]:
@@ -47,11 +46,6 @@ def answers(past: Past) -> Iterator[Piece]:
     return by_age(_subjects(past), LEVELS, is_each=True)
 
 
-def remarks(past: Past) -> Iterator[Piece]:
-    """The model's remarks beside its calls."""
-    return by_age(_remarks(past), LEVELS)
-
-
 def _subjects(past: Past) -> Iterator[Subject]:
     """Each text that has been answered; for replaced ones one line per text."""
     named = _named(past)
@@ -70,14 +64,6 @@ def _named(past: Past) -> list[Answer]:
 
 def _subject(one: Answer) -> Subject:
     return one.line.subject(TALK) if one.line is not None else said_by_model("answer", one.seq, one.text)
-
-
-def _remarks(past: Past) -> Iterator[Subject]:
-    for entry in past.near():
-        message = entry.message
-        if message.role == "assistant" and message.tool_calls and len(message.text.strip()) >= SHORTEST_REMARK_CHARS:
-            yield said_by_model("remark", entry.seq, message.text.strip())
-    yield from (one.subject(TALK) for one in past.record_lines(Section.REMARKS))
 
 
 def said_by_model(kind: str, seq: int, text: str) -> Subject:

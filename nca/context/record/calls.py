@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from heapq import merge
 from itertools import chain, takewhile
@@ -22,11 +22,9 @@ from nca.context.record.excerpt import GAP, RESULT, excerpt
 from nca.context.record.past import Past
 from nca.context.record.piece import Key, Piece, Section, Subject, by_age, fixed
 from nca.context.tokens import text_tokens
-from nca.messages import ToolCall
 
-LEVELS, WRITTEN_LEVELS = (50,), (150,)
-"""The first form of a call, in tokens: a line; of one that wrote a file the first beyond it. Then come more and more of
-its arguments and its result."""
+LEVELS = (50,)
+"""The first form of a call, in tokens: a line. Then come more and more of its arguments and its result."""
 FAILURE_TOKENS = 60
 EFFECT_TOKENS, ENDED_TOKENS = 1, 12
 """The first forms of an effect: the action and its subject, then what came of it. Longer ones follow."""
@@ -96,24 +94,12 @@ def failed(past: Past) -> Iterator[Piece]:
         yield from (one.whole() for one in recorded if one.text.partition(CAME)[0] not in made)
 
 
-def runs(past: Past) -> Iterator[Piece]:
-    """Older calls that ran a program, or did not change something: their results cannot be repeated."""
-    return _older(past, lambda one: not one.is_seen and not one.is_effect, is_known=False)
-
-
-def reads(past: Past) -> Iterator[Piece]:
-    """Older calls that only read, or never wrote their file."""
-    return _older(
-        past,
-        lambda one: _is_current(past, one) if one.only_reads else bool(one.changed_file) and not one.has_worked,
-        is_known=True,
-    )
-
-
-def writes(past: Past) -> Iterator[Piece]:
-    """Texts that older calls wrote; the file itself has a line among the changed files."""
-    written = (_subject(past, one) for one in _before(past) if one.changed_file and one.has_worked)
-    return by_age(written, WRITTEN_LEVELS, above=LEVELS[0])
+def older(past: Past) -> Iterator[Piece]:
+    """The calls before the person's newest message, and those of earlier records."""
+    before = (one for one in past.calls if one.seq < past.newest_user and not one.is_effect)
+    found = (_subject(past, one) for one in before if _is_current(past, one))
+    recorded = (*past.record_lines(Section.TURN), *past.record_lines(Section.CALLS))
+    return by_age(chain(found, (one.subject(RESULT) for one in recorded)), LEVELS)
 
 
 def call_text(
@@ -165,21 +151,6 @@ def _section(past: Past, called: Called) -> Section | None:
 def _size(called: Called) -> int:
     result = brought(called.result)
     return max(text_tokens(result), text_tokens(long_arguments(called.call)), 1)
-
-
-def _older(past: Past, is_one: Callable[[Called], bool], *, is_known: bool) -> Iterator[Piece]:
-    """The calls before the person's newest message, and those of earlier records: of those only the name is known."""
-    found = (_subject(past, one) for one in _before(past) if is_one(one))
-    recorded = (
-        one.subject(RESULT)
-        for one in (*past.record_lines(Section.TURN), *past.record_lines(Section.CALLS))
-        if Called(0, 0, ToolCall("", one.text.partition(" ")[0], '{"path": "."}')).is_seen is is_known
-    )
-    return by_age(chain(found, recorded), LEVELS)
-
-
-def _before(past: Past) -> Iterator[Called]:
-    return (one for one in past.calls if one.seq < past.newest_user)
 
 
 def _is_current(past: Past, called: Called) -> bool:

@@ -27,8 +27,7 @@ class Section(IntEnum):
     EFFECTS = 3
     FAILED = 4
     CALLS = 5
-    REMARKS = 6
-    NAMES = 7
+    NAMES = 6
 
 
 class Piece(NamedTuple):

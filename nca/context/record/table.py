@@ -43,10 +43,7 @@ KINDS = (
     Kind("what was pasted alone", Section.WORDS, (0, 0, 0.3), words.beside),
     Kind("answers", Section.ANSWERS, (0, 0, 0.7), answers.answers),
     Kind("names", Section.NAMES, (0, 0, 0.12), names.names),
-    Kind("older calls that may have done something", Section.CALLS, (0, 0, 0.25), calls.runs),
-    Kind("what older calls wrote", Section.CALLS, (0, 0, 0.01), calls.writes),
-    Kind("older calls that only read", Section.CALLS, (0, 0, 0.05), calls.reads),
-    Kind("remarks of the model", Section.REMARKS, (0, 0, 0.1), answers.remarks),
+    Kind("older calls", Section.CALLS, (0, 0, 0.01), calls.older),
     Kind(STEPS, None, (0, 0, 0.2), None),
 )
 """Rows without pieces are the messages themselves."""

@@ -19,7 +19,6 @@ HEADINGS = {
     Section.EFFECTS: "### What was done and changed",
     Section.FAILED: "### What failed and was not repeated",
     Section.CALLS: "### What was run and read",
-    Section.REMARKS: "### What you said on the way",
     Section.NAMES: "### Names that came up",
 }
 PREFACE = "A record. What the user said holds; where lines of one section differ, the later one holds."

@@ -24,10 +24,8 @@ from nca.context.record.calls import (
     failed,
     files,
     longer_effects,
-    reads,
-    runs,
+    older,
     turn,
-    writes,
 )
 from nca.context.record.compose import Composer, Prose
 from nca.context.record.past import Past, RecordLine
@@ -72,7 +70,7 @@ def test_a_call_that_was_cut_off_has_not_failed_and_may_have_changed_something(n
     [brief] = effects(past)
     assert brief.text.startswith("book_reservation user=ana → ")
     assert any(mark in brief.text for mark in (CUT_OFF, CUT_OFF_BY_USER)), "nothing says that it was done"
-    lines = [piece.text for piece in (*runs(past), *reads(past))]
+    lines = [piece.text for piece in older(past)]
     assert len(lines) == 2
     assert not any("failed" in line for line in lines)
 
@@ -101,7 +99,7 @@ def test_bookings_are_effects_and_look_ups_are_not() -> None:
     assert "status:booked" in longer.text
     assert "user:ana" not in longer.text
     assert [(piece.subject.seq, piece.text) for piece in files(past)] == [(7, "src/a.py: write_file")]
-    assert {piece.subject.seq for piece in runs(past)} == set(), "they are of this turn"
+    assert list(older(past)) == [], "they are of this turn"
 
 
 def test_a_line_has_whole_arguments_and_whole_fields_that_the_call_has_not_said() -> None:
@@ -171,8 +169,8 @@ def test_no_heading_says_of_a_call_that_failed_that_it_changed_something() -> No
         (Section.TURN, "charge_card order=O-1 → Error: gateway timeout"),
         (Section.FAILED, "charge_card order=O-2 → gateway timeout"),
     }
-    older = _past(*charged, user("And now?"))
-    assert [piece.subject.section for piece in effects(older)] == [Section.CALLS]
+    later = _past(*charged, user("And now?"))
+    assert [piece.subject.section for piece in effects(later)] == [Section.CALLS]
 
 
 def test_each_call_has_one_line() -> None:
@@ -201,7 +199,7 @@ def test_a_file_that_was_written_is_told_once() -> None:
     looked = _called(3, "read_file", "x = 1", path="a.py")
     past = _past(*made, *refused, *looked, Message("user", "And now?", source="typed"))
     assert [piece.subject.seq for piece in files(past)] == [1]
-    assert {piece.subject.seq for piece in reads(past)} == {3, 5}
+    assert {piece.subject.seq for piece in older(past)} == {1, 3, 5}
 
 
 def test_a_call_that_failed_is_told_once() -> None:
@@ -251,9 +249,9 @@ def test_a_call_that_was_refused_has_not_failed_and_done_nothing() -> None:
             *_called(4, "shell", no, is_error=is_error, command="pytest"),
         ]
         past = _past(*broken, *refused, Message("user", "And now?", source="typed"))
-        assert list(files(past)) == list(effects(past)) == list(writes(past)) == []
+        assert list(files(past)) == list(effects(past)) == []
         assert [piece.subject.seq for piece in failed(past)] == [1], "a call that was not made is no repetition"
-        lines = {piece.subject.seq: piece.text for piece in (*runs(past), *reads(past))}
+        lines = {piece.subject.seq: piece.text for piece in older(past)}
         assert lines.keys() == {1, 3, 5, 7}
         assert lines[5] == f"book_flight flight=LH441 → {no}"
 
@@ -266,8 +264,7 @@ def test_calls_of_this_turn_and_older_ones() -> None:
         *_called(3, "grep", "a.py:1: x", pattern="x"),
     )
     assert {piece.subject.seq for piece in turn(past)} == {6}
-    assert {piece.subject.seq for piece in runs(past)} == {1}
-    assert {piece.subject.seq for piece in reads(past)} == {3}
+    assert {piece.subject.seq for piece in older(past)} == {1, 3}
 
 
 def test_a_line_has_what_was_asked_and_the_ends_of_what_came() -> None:
