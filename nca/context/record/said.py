@@ -23,7 +23,7 @@ BESIDE_TOKENS = 160
 """Pasted, piped or attached text has this share of the typed text's room, and no more than in a form of so many
 tokens before the longer ones."""
 BULK_CHARS, BULK_LINES = 1_200, 8
-"""A foreign text of at least this size may be pasted; for a program's text the lines alone decide."""
+"""A foreign text of at least this size may be pasted; for a program's text, and a paste, the lines alone decide."""
 SENTENCE_WORDS, FEWEST_WORDS = 6, 3
 """Words of a line that counts as a sentence; at either end of a paste it may be shorter."""
 APART_LINES = 2
@@ -103,9 +103,11 @@ def said_in(message: Message, prompts: Collection[str] = ()) -> Said | None:
         return None
     typed: list[str] = []
     beside: list[tuple[str, str]] = []
+    # Dictation and snippets come as pastes: nobody knows of one that was sent alone whether it is the person's text.
+    is_alone = all(span.source == "pasted" for span in message.said if span.text.strip())
     for span in message.said:
-        if span.source == "foreign":
-            own, pasted = typed_and_pasted(span.text, prompts)
+        if span.source == "foreign" or is_alone:
+            own, pasted = typed_and_pasted(span.text, prompts, is_paste=is_alone)
             typed.append(own)
             beside += [("pasted", pasted)] if pasted else []
         elif span.source == "typed":
@@ -137,13 +139,15 @@ def _last_line(text: str) -> str:
     return text.rstrip().rpartition("\n")[2].strip()
 
 
-def typed_and_pasted(text: str, prompts: Collection[str] = ()) -> tuple[str, str]:
+def typed_and_pasted(text: str, prompts: Collection[str] = (), *, is_paste: bool = False) -> tuple[str, str]:
     """The typed and the pasted part of a text of unknown source.
 
     In a long text with few sentences, the sentences before and after the rest are typed, and so are one or two lines
     that a blank line sets apart: few people end a line above a paste with a stop.
+
+    is_paste  it is known to be pasted, but not whether the person wrote it
     """
-    if len(text) < BULK_CHARS and not (prompts and _last_line(text) in prompts):
+    if len(text) < BULK_CHARS and not is_paste and not (prompts and _last_line(text) in prompts):
         return text, ""
     lines = text.splitlines()
     full = [line for line in lines if line.strip()]

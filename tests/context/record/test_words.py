@@ -68,6 +68,18 @@ def test_a_foreign_text_is_told_apart_by_its_lines() -> None:
     assert pasted == LOG
 
 
+def test_sentences_that_were_pasted_alone_are_what_the_person_says() -> None:
+    """Dictation and snippets come as pastes."""
+    dictated = "The deadline has moved to Friday. Tell nobody but Ana."
+    for text, is_said in ((dictated, True), ("\n".join([dictated] * 30), True), ("10:00 INFO ok\n" * 9, False)):
+        said = said_in(user_message((Span(text, "pasted"),)))
+        assert said is not None
+        assert (said.typed, said.beside) == ((text.strip(), ()) if is_said else ("", (("pasted", text.strip()),)))
+    beside = said_in(user_message((Span("From Ana:\n", "typed"), Span(dictated, "pasted"))))
+    assert beside is not None
+    assert beside.beside == (("pasted", dictated),)
+
+
 def test_a_short_or_numbered_line_beside_what_was_pasted_is_typed() -> None:
     assert typed_and_pasted(f"{LOG}\n2. Why is it so slow?") == ("2. Why is it so slow?", LOG)
 
