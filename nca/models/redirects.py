@@ -58,7 +58,6 @@ def _carried(address: _Address) -> Iterator[_Address]:
         yield from address.teredo
 
 
-_PORTS = {"http": 80, "https": 443}
 _MOST_CHARS = 200
 
 
@@ -131,7 +130,8 @@ def _is_public(host: str) -> bool:
 
 
 def _parts(url: Any) -> tuple[str, bytes, int | None]:
-    return url.scheme, url.raw_host, url.port or _PORTS.get(url.scheme)
+    # The libraries leave the usual port of a scheme out.
+    return url.scheme, url.raw_host, url.port
 
 
 def origin_of(url: Any) -> str:

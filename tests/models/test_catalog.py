@@ -2,7 +2,7 @@ import pytest
 
 from nca.messages import Usage
 from nca.models import price_map
-from nca.models.catalog import MODEL_WINDOWS, ModelFacts, cost_of, describe
+from nca.models.catalog import FROM_ERROR, MODEL_WINDOWS, ModelFacts, cost_of, describe
 
 
 @pytest.mark.parametrize(
@@ -44,6 +44,10 @@ def test_an_unknown_model_is_assumed_and_says_so() -> None:
     facts = describe("my-own-model")
     assert (facts.window_tokens, facts.window_is_assumed, facts.can_use_tools) == (128_000, True, True)
     assert (facts.input_cost, facts.max_output_tokens) == (None, None)
+    # Not any more where its window was told, even if that is the one that was assumed.
+    for window in (9_000, 128_000):
+        told = facts.with_window(window, FROM_ERROR)
+        assert (told.window_tokens, told.is_window_guess, told.window_origin) == (window, False, FROM_ERROR)
 
 
 def test_an_embedding_model_is_not_a_chat_model() -> None:

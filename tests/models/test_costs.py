@@ -79,7 +79,13 @@ def test_what_a_request_costs_and_a_compaction_saves() -> None:
 
 
 def test_money_is_never_nothing_for_something() -> None:
-    assert [money(amount) for amount in (0, 0.0012, 0.5, 12)] == ["$0.00", "$0.0012", "$0.50", "$12.00"]
+    assert [money(amount) for amount in (0, 0.0012, 0.0149, 0.5, 12)] == [
+        "$0.00",
+        "$0.0012",
+        "$0.0149",
+        "$0.50",
+        "$12.00",
+    ]
     assert [money(amount) for amount in (0.00004, 0.000001, -0.00002)] == ["$0.00004", "$0.000001", "$-0.00002"]
 
 

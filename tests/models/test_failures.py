@@ -140,6 +140,20 @@ def test_echoed_input_is_not_the_error() -> None:
     assert not is_context_overflow_error("Invalid: {'role': 'user', 'content': 'prompt is too long'}")
 
 
+@pytest.mark.parametrize(("functions", "action"), [(999, "lower_max_tokens"), (1_001, "lower_max_tokens_then_compact")])
+def test_the_definitions_of_functions_are_a_part_of_the_input(functions: int, action: str) -> None:
+    counted = f"(4000 in the messages, {functions} in the functions, and 7000 in the completion)"
+    said = f"This model's maximum context length is 10000 tokens. However, you requested 12000 tokens {counted}."
+    assert classify_provider_error(said, status=400).action == action
+
+
+@pytest.mark.parametrize("status", [None, 400])
+def test_a_refused_parameter_is_named_in_a_stream_too(status: int | None) -> None:
+    """An event in a stream has no status."""
+    failure = classify_provider_error("Unsupported parameter: 'temperature' is not supported.", status=status)
+    assert (failure.action, failure.parameter) == ("leave_out", "temperature")
+
+
 def test_exceptions_are_read_with_their_causes() -> None:
     try:
         try:
@@ -196,6 +210,9 @@ def test_many_long_texts_take_no_time() -> None:
 
 def test_a_providers_text_is_bounded() -> None:
     assert len(classify_provider_error("x" * 10_000, status=400).message) == 200
+    for before in range(170, 200):
+        said = f"{'x' * before} sk-test-1234567890abcdef1234"
+        assert "sk-" not in classify_provider_error(said, status=400).message, "a part of a key stays"
     assert one_line("one\n two", 200) == "one two"
 
 

@@ -16,7 +16,14 @@ from nca.models.catalog import describe
 from nca.models.certificates import VARIABLES
 from nca.models.client import ModelRequest, ProviderModel
 from nca.models.litellm_import import warm
-from nca.models.redirects import RedirectRefused, certificates_for, refuse_elsewhere, refuse_inward
+from nca.models.redirects import (
+    RedirectRefused,
+    are_public,
+    certificates_for,
+    is_public,
+    refuse_elsewhere,
+    refuse_inward,
+)
 from nca.testing.provider import LoopbackHandler, LoopbackProvider
 
 KEY = "sk-secret-0123456789"
@@ -160,6 +167,11 @@ def test_another_origin_is_refused(source: str, location: str) -> None:
         refuse_elsewhere(answer(source, location))
 
 
+def test_a_servers_long_address_is_cut_on_both_sides() -> None:
+    """One redirect may lead to the next."""
+    assert len(str(RedirectRefused(f"https://{'a' * 900}", f"https://{'b' * 900}"))) < 500
+
+
 @pytest.mark.parametrize("location", ["/v2", "https://api.example.com/v2", "https://API.example.com:443/v2", "?page=2"])
 def test_the_same_origin_is_not_refused(location: str) -> None:
     refuse_elsewhere(answer("https://api.example.com/v1", location))
@@ -178,6 +190,32 @@ def test_a_download_may_come_from_another_public_server_and_from_the_mirrors_own
     refuse_inward(answer("https://1.1.1.1/file", "https://8.8.8.8/file"))
     refuse_inward(answer("http://10.0.0.1/file", "http://10.0.0.2/file"))
     refuse_inward(answer("http://127.0.0.1/file", "https://8.8.8.8/file"))
+
+
+@pytest.mark.parametrize(
+    ("address", "expected"),
+    [
+        ("93.184.216.34", True),
+        ("2606:2800:220:1:248:1893:25c8:1946", True),
+        ("64:ff9b::5db8:d822", True),
+        ("::ffff:93.184.216.34", True),
+        ("127.0.0.1", False),
+        ("169.254.169.254", False),
+        ("224.0.0.1", False),
+        ("255.255.255.255", False),
+        ("240.0.0.1", False),
+        ("::", False),
+        ("fe80::1%eth0", False),
+        ("::ffff:10.0.0.1", False),
+        ("2002:7f00:1::", False),
+        ("64:ff9b::a00:1", False),
+        ("ff02::1", False),
+        ("example.org", False),
+    ],
+)
+def test_public_addresses(address: str, expected: bool) -> None:
+    assert is_public(address) is expected
+    assert are_public(["1.1.1.1", address]) is are_public([address, "1.1.1.1"]) is expected
 
 
 @pytest.mark.parametrize("api_base", ["https://127.0.0.1:1/v1", "http://example.com/v1", "", "https://example.com"])

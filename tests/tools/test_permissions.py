@@ -9,7 +9,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from nca.config.tables import PermissionRule, is_file_pattern
-from nca.tools.permissions import decide, matching, names_of, reading_rule, refusal
+from nca.tools.permissions import about, asking, decide, matching, may_hide, names_of, reading_rule, refusal, widened
+from nca.tools.tool import Approval
 
 
 @pytest.mark.parametrize(
@@ -166,6 +167,57 @@ def test_in_a_command_that_only_reads_no_other_word_is_a_program() -> None:
     for command, speaks in (("grep rm x", False), ("rm x", True)):
         found = matching(rules, "shell", set(), Path("/work"), [command], only_reads=True)
         assert (found is not None) is speaks
+
+
+@pytest.mark.parametrize(
+    ("rule", "tool", "name", "speaks"),
+    [
+        (PermissionRule("read_file", "secret"), "grep", "secret", True),
+        (PermissionRule("read_file", "secret"), "shell", "secret/a/b", True),
+        (PermissionRule("read_file", "secret/**"), "any", "secret/a", True),
+        (PermissionRule("read_file", "secret"), "grep", "secret-not", False),
+        (PermissionRule("edit_file", "src"), "write_file", "src/a", True),
+        (PermissionRule("write_file", "src"), "edit_file", "src", True),
+        (PermissionRule("edit_file", paths="*.pem"), "write_file", "a/b.pem", True),
+        (PermissionRule("edit_file", "src"), "read_file", "src/a", False),
+        (PermissionRule("shell", "src"), "shell", "src/a", False),
+    ],
+)
+def test_a_rule_that_denies_holds_for_all_that_its_writer_means(
+    rule: PermissionRule, tool: str, name: str, speaks: bool
+) -> None:
+    found = matching(widened((rule,)), tool, {f"/work/{name}"}, Path("/work"))
+    assert (found is not None) is speaks
+
+
+@pytest.mark.parametrize("tool", ["edit_file", "write_file"])
+def test_a_command_that_names_a_file_which_may_not_be_edited_is_asked_about(tool: str) -> None:
+    rules = asking((PermissionRule(tool, "src"),), (PermissionRule("read_file", "a"),))
+    for name, speaks in (("src/b", True), ("a", True), ("other", False)):
+        assert (matching(rules, "shell", {f"/work/{name}"}, Path("/work")) is not None) is speaks
+    # Not about one that only reads, and where all edits are denied, not about all commands.
+    assert not about(asking((PermissionRule(tool, "src"),), ()), "shell", "read")
+    assert not about(asking((PermissionRule(tool),), ()), "shell", "execute")
+
+
+@pytest.mark.parametrize(
+    ("rule", "computed", "may"),
+    [
+        (PermissionRule("shell", pattern="ls *"), None, True),
+        (PermissionRule("shell", pattern="ls *"), frozenset({"ls"}), True),
+        (PermissionRule("shell", pattern="ls *"), frozenset({"cat"}), False),
+        (PermissionRule("shell", pattern="ls *"), frozenset(), False),
+        (PermissionRule("shell", pattern="no-such-program *"), frozenset({"cat"}), True),
+        (PermissionRule("read_file", "ls"), frozenset({"cat"}), True),
+        (PermissionRule("shell", "ls", for_changes=True), frozenset({"cat"}), True),
+        (PermissionRule("shell"), None, False),
+    ],
+)
+def test_what_a_rule_is_about_may_hide_where_a_shell_computes_words(
+    rule: PermissionRule, computed: frozenset[str] | None, may: bool
+) -> None:
+    assert may_hide(rule, Approval(command="x", computed=computed)) is may
+    assert not may_hide(rule, Approval(path="/work/a", computed=computed))
 
 
 def test_a_pattern_full_of_wildcards_takes_no_time() -> None:

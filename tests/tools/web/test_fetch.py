@@ -12,7 +12,6 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from nca.models.redirects import are_public, is_public
 from nca.tools.fetch_url import MAX_FETCHED_BYTES, MAX_REDIRECTS, FetchUrl, _body, _is_same_site, text_of
 from nca.tools.tool import ToolError
 
@@ -292,32 +291,6 @@ async def test_no_answer_is_one_line(tool: FetchUrl) -> None:
         await tool.call("http://127.0.0.1:1/")
     with pytest.raises(ToolError, match="no answer within 0 seconds"):
         await FetchUrl(lambda: ["127.0.0.1"], deadline_seconds=0.0).call("http://127.0.0.1:1/")
-
-
-@pytest.mark.parametrize(
-    ("address", "expected"),
-    [
-        ("93.184.216.34", True),
-        ("2606:2800:220:1:248:1893:25c8:1946", True),
-        ("64:ff9b::5db8:d822", True),
-        ("::ffff:93.184.216.34", True),
-        ("127.0.0.1", False),
-        ("169.254.169.254", False),
-        ("224.0.0.1", False),
-        ("255.255.255.255", False),
-        ("240.0.0.1", False),
-        ("::", False),
-        ("fe80::1%eth0", False),
-        ("::ffff:10.0.0.1", False),
-        ("2002:7f00:1::", False),
-        ("64:ff9b::a00:1", False),
-        ("ff02::1", False),
-        ("example.org", False),
-    ],
-)
-def test_public_addresses(address: str, expected: bool) -> None:
-    assert is_public(address) is expected
-    assert are_public(["1.1.1.1", address]) is are_public([address, "1.1.1.1"]) is expected
 
 
 async def test_text_of_pages_with_odd_charsets() -> None:
