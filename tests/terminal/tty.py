@@ -23,6 +23,16 @@ _MARGIN_SECONDS = 0.2
 """The program may read one key late, but not the next one: then the pause between them was shorter for it."""
 
 
+class TmuxScreen(pyte.HistoryScreen):  # type: ignore[misc]  # pyte has no types
+    """Moves the whole screen into the scrollback where it is erased from its first cell on, as tmux does."""
+
+    def erase_in_display(self, how: int = 0, *args: Any, **kwargs: Any) -> None:
+        if how == 0 and (self.cursor.x, self.cursor.y) == (0, 0):
+            used = [y for y, line in enumerate(self.display) if line.strip()]
+            self.history.top.extend(self.buffer[y].copy() for y in range(used[-1] + 1 if used else 0))
+        super().erase_in_display(how, *args, **kwargs)
+
+
 class Tty:
     """`sees` waits until a text is on the screen (or scrolled off it); `raw` is every byte that was written."""
 
@@ -42,7 +52,7 @@ class Tty:
         self.raw = b""
         self._asked_key_at = -math.inf
         self._is_key_unseen = False
-        self.screen = pyte.HistoryScreen(columns, rows, history=5_000)
+        self.screen = TmuxScreen(columns, rows, history=5_000)
         self._stream = pyte.ByteStream(self.screen)
         self.process = self._spawn(command, rows, columns, env)
 

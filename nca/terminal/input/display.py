@@ -28,7 +28,7 @@ from nca.terminal.input.line_editor import Typed
 from nca.terminal.input.line_kind import in_a_row
 from nca.terminal.input.pastes import FoldedPastes
 from nca.terminal.render.sanitize import to_terminal
-from nca.terminal.render.stream_writer import encodable, is_utf8, rewrapped, rewraps_lines
+from nca.terminal.render.stream_writer import ERASE_DOWN, encodable, is_utf8, rewrapped, rewraps_lines
 from nca.terminal.render.theme import has_colour, prompt_styles
 
 TAB_CELLS = 4
@@ -334,6 +334,10 @@ class _NoQuestions(Vt100_Output):
 
     def get_rows_below_cursor_position(self) -> int:
         return 1
+
+    def erase_down(self) -> None:
+        # prompt_toolkit erases from the first cell of a row only.
+        self.write_raw(ERASE_DOWN)
 
     def disable_bracketed_paste(self) -> None:
         pass

@@ -19,7 +19,7 @@ from rich.text import Text
 
 from nca.terminal.render.layout import hung
 from nca.terminal.render.sanitize import one_line, to_terminal
-from nca.terminal.render.stream_writer import StreamWriter, rewrapped, rewraps_lines
+from nca.terminal.render.stream_writer import ERASE_DOWN, StreamWriter, rewrapped, rewraps_lines
 from nca.terminal.render.theme import screen_console
 
 _STYLE_CODE = re.compile(r"\x1b\[[0-9;]*m")
@@ -66,7 +66,7 @@ class Screen:
 
             self._above_prompt(write)
             return
-        self._writer.write(self._to_tail_start() + "\x1b[J" + printed if self._tail else printed)
+        self._writer.write(self._to_tail_start() + ERASE_DOWN + printed if self._tail else printed)
         tail, self._tail = self._tail, []
         if tail:
             self._paint(tail)
@@ -81,7 +81,7 @@ class Screen:
         if not finished and (lines, cursor) == (self._tail, self._cursor):
             return
         if finished:
-            start += "\x1b[J"
+            start += ERASE_DOWN
         self._tail, self._cursor = [], cursor
         self._paint(lines, before=start + finished)
 
@@ -103,7 +103,7 @@ class Screen:
 
     def clear_tail(self) -> None:
         if self._tail:
-            self._writer.write(self._to_tail_start() + "\x1b[J")
+            self._writer.write(self._to_tail_start() + ERASE_DOWN)
             self._tail = []
 
     def clear(self) -> None:
@@ -114,13 +114,14 @@ class Screen:
     def _paint(self, lines: list[str], *, before: str = "") -> None:
         # Each line is erased before it is written, the last one with all below it. Erasing afterwards would remove the
         # last character of a full line.
-        body = "\r\n".join(f"\x1b[{'K' if number < len(lines) else 'J'}{line}" for number, line in enumerate(lines, 1))
+        *above, last = lines or [""]
+        body = "".join(f"\x1b[K{line}\r\n" for line in above) + ERASE_DOWN + last
         moved = ""
         if self._cursor is not None:
             below, column = min(self._cursor.below, max(len(lines) - 1, 0)), self._cursor.column
             moved = "\r" + (f"\x1b[{below}A" if below else "") + (f"\x1b[{column}C" if column else "")
         drawn = f"{before}{_NO_WRAP}{body}{_WRAP}{moved}"
-        self._writer.write(drawn if lines else f"{before}\x1b[J" if before else "")
+        self._writer.write(drawn if lines else before + ERASE_DOWN if before else "")
         self._tail = lines
 
     def _to_tail_start(self) -> str:

@@ -92,6 +92,9 @@ def rewrapped(cells: Iterable[int], columns: int) -> int:
     return sum(max(1, -(-count // columns)) for count in cells)
 
 
+ERASE_DOWN = "\x1b[K\x1b[C\x1b[J\x1b[D"
+"""Erases all from the first cell of a row on. tmux moves what is erased from the first cell of the screen into the
+scrollback, so the row goes first, and the rest from its second cell on."""
 BROKEN_PIPE_EXIT_CODE = 141
 """The shell's exit code for a program that SIGPIPE ended."""
 WRITE_FAILED_EXIT_CODE = 1

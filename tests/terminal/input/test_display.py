@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nca.terminal.input.display import in_rows
+from nca.terminal.render.stream_writer import ERASE_DOWN
 from tests.terminal.tty import chat
 
 
@@ -37,4 +38,16 @@ def test_a_narrower_window_has_no_rest_of_the_prompt(term: str, is_erased: bool)
         before = len(tty.raw)
         tty.resize(60, 30)
         tty.until(lambda: b"in one row" in tty.raw[before:])
-        assert (b"\x1b[A\x1b[J" in tty.raw[before:]) == is_erased
+        assert (b"\x1b[A" + ERASE_DOWN.encode() in tty.raw[before:]) == is_erased
+
+
+def test_a_prompt_in_the_first_row_leaves_nothing_in_the_scrollback_of_tmux() -> None:
+    with chat() as tty:
+        tty.sees("›")
+        tty.settle()
+        tty.send("\x0c")  # Ctrl-L
+        tty.until(lambda: tty.shown()[0] == "›")
+        for columns in (101, 102, 103):
+            tty.resize(columns, 30)
+            tty.settle()
+        assert tty.text().splitlines().count("›") == 1

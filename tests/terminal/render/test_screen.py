@@ -8,6 +8,7 @@ import pyte
 from rich.text import Text
 
 from nca.terminal.render.screen import Screen
+from tests.terminal.tty import TmuxScreen
 
 
 class Glass(io.StringIO):
@@ -16,7 +17,7 @@ class Glass(io.StringIO):
     def __init__(self, columns: int, rows: int) -> None:
         super().__init__()
         self.raw = ""
-        self.emulator = pyte.HistoryScreen(columns, rows, history=1_000)
+        self.emulator = TmuxScreen(columns, rows, history=1_000)
         self.emulator.set_mode(pyte.modes.LNM)
         self._stream = pyte.Stream(self.emulator)
 
