@@ -129,10 +129,14 @@ def test_a_map_that_is_too_large_is_not_read_to_its_end(tmp_path: Path) -> None:
 
 def test_single_rows_that_cannot_be_true_are_left_out(tmp_path: Path, server: PriceServer) -> None:
     server.body = json.dumps(
-        table(wrong={**ROW, "input_cost_per_token": 5}, name={**ROW, "litellm_provider": 3})
+        table(
+            wrong={**ROW, "input_cost_per_token": 5},
+            name={**ROW, "litellm_provider": 3},
+            screen={**ROW, "litellm_provider": "a\x1b[2J"},
+        )
     ).encode()
     fetched = refresh(env_of(tmp_path, server))
-    assert (len(fetched.models), fetched.left_out) == (600, 2)
+    assert (len(fetched.models), fetched.left_out) == (600, 3)
 
 
 def test_addresses_without_encryption_are_refused_but_on_this_machine(tmp_path: Path) -> None:
@@ -149,14 +153,20 @@ def test_without_a_network_it_is_one_line(tmp_path: Path) -> None:
 
 
 def test_the_command_fetches_and_every_later_command_uses_it(tmp_path: Path, server: PriceServer) -> None:
+    # A name that nca's own rows have too, and one that several providers have.
+    (own, *_) = json.loads(NEWER.read_text())
+    sold = {"a/x/shared-1": 1_000, "b/x/shared-1": 2_000, "c/x/shared-1": 1_000, "d/x/shared-1": 9_000}
+    rows = {name: {**ROW, "litellm_provider": name[0], "max_input_tokens": size} for name, size in sold.items()}
+    server.body = json.dumps(table(**{own: ROW}, **rows)).encode()
     variables: dict[str, Any] = {VARIABLE: f"{server.url}/prices.json"}
     done = nca("models", "refresh", home=tmp_path, **variables)
-    assert done.stdout.startswith("600 models from http://127.0.0.1")
-    asks = "from nca.models.catalog import describe; facts = describe('openai/model-7'); print(facts.window_tokens)"
+    assert done.stdout.startswith("605 models from http://127.0.0.1")
+    names = ["openai/model-7", own, "b/shared-1", "else/shared-1"]
+    asks = f"from nca.models.catalog import describe; print([describe(name).window_tokens for name in {names}])"
     asked = subprocess.run(
         [sys.executable, "-c", asks], env=environment(tmp_path), capture_output=True, text=True, check=True
     )
-    assert asked.stdout == "123456\n"
+    assert asked.stdout == "[123456, 123456, 2000, 1000]\n"
     assert "prices       fetched on " in nca("doctor", home=tmp_path).stdout
 
 

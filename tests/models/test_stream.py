@@ -49,6 +49,7 @@ async def test_a_model_has_what_its_providers_last_answer_said() -> None:
         ({"x-ratelimit-limit-requests": "many", "x-ratelimit-remaining-requests": "few"}, ""),
         ({"x-ratelimit-limit-requests": "10", "x-ratelimit-remaining-requests": "nan"}, ""),
         ({"x-ratelimit-remaining-requests": "5"}, ""),
+        ({"x-ratelimit-limit-requests": "10", "x-ratelimit-remaining-requests": "0"}, "0% of requests left"),
     ],
 )
 def test_the_scarcest_limit_counts(headers: dict[str, str], said: str) -> None:

@@ -56,6 +56,8 @@ def test_two_calls_stay_two(pieces: list[dict[str, Any]]) -> None:
 def test_a_name_and_id_repeated_with_every_piece_is_one_call() -> None:
     pieces = [_piece(text, name="read", id="c1", index=0) for text in ("", '{"pa', 'th": ', '"a"}')]
     assert _assembled(*pieces) == [("c1", "read", A)]
+    pieces = [_piece("", name=name, id="c1", index=0) for name in ("re", "ad", None)]
+    assert _assembled(*pieces, _piece(A, index=0)) == [("c1", "read", A)], "a name may come in pieces too"
 
 
 @pytest.mark.parametrize(
