@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from nca.tools.files.workspace import Workspace
-from nca.tools.shell.command_rules import rule_names
+from nca.tools.shell.command_rules import UNASKED, rule_names, rule_steps
 from nca.tools.shell.command_words import table
 from nca.tools.shell.known_commands import git_words
 from tests.tools.shell_pairs import COVERED, UNCOVERED
@@ -89,6 +89,30 @@ def test_a_person_may_write_a_rule_for_any_arguments(root: Path) -> None:
 @pytest.mark.parametrize("command", ["git commit; rm x", "git $(rm x)", "", "/bin/rm x", "X=1 git commit", "a" * 5_000])
 def test_what_is_no_simple_command_has_no_rule(command: str, root: Path) -> None:
     assert names(command, root) == ()
+
+
+@pytest.mark.parametrize(
+    ("command", "offered"),
+    [
+        ("ls; cat notes.txt", {"ls": True, "cat notes.txt": True}),
+        ("pytest -q | head -3 && ls", {"pytest": False, "ls": True}),
+        # What a name means may have changed with the files: behind a command that acts, only the exact words count.
+        ("pytest -q; pytest -x", {"pytest": False, "pytest -x": False}),
+        ("make; cat notes.txt", {"make": False, "cat notes.txt": False}),
+        ("make; ls && grep a; grep -e a", {"make": False, "ls": True, "grep a": True, "grep -e a": False}),
+        ("make || echo $?", {"make": False, "": True}),
+        ("make; echo $? | head", {}),
+        ("make | head notes.txt; ls", {}),
+        ("export A=b; make", {}),
+        ("ls > x; make", {}),
+        ("make", {}),
+    ],
+)
+def test_of_a_list_each_command_has_its_own_rule_or_runs_unasked(
+    command: str, offered: dict[str, bool], root: Path
+) -> None:
+    steps, _ = rule_steps(command, workspace=Workspace(root), directory=root, environment=ENVIRONMENT)
+    assert {names[0]: UNASKED in names for names in steps} == offered
 
 
 def test_a_program_above_the_directory_is_named_from_there(root: Path) -> None:
