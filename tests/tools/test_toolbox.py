@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from nca.context.tokenizers import OTHER, tools_text, tools_tokens
 from nca.errors import StoreError, UsageError
-from nca.messages import ToolCall
+from nca.messages import ToolCall, clean_text
 from nca.tools.tool import Permission, Tool, ToolOutcome, TypedTool
 from nca.tools.toolbox import SMALL_BUDGET_TOKENS, Toolbox, default_toolbox
 
@@ -187,6 +187,12 @@ async def test_whatever_a_tool_returns_is_an_outcome(returned: Any, text: str, i
     assert (outcome.text.startswith(text), outcome.is_error) == (True, is_error)
 
 
+async def test_all_that_a_tool_returns_can_be_stored() -> None:
+    odd = "a\ud800b"
+    outcome = await Toolbox([Returns(ToolOutcome(odd, summary=odd, diff=odd, printed=odd))]).run(call("returns", {}))
+    assert {outcome.text, outcome.summary, outcome.diff, outcome.printed} == {clean_text(odd)}
+
+
 async def test_cancellation_passes_through() -> None:
     began = asyncio.Event()
 
@@ -264,6 +270,21 @@ def test_a_renewed_toolbox_has_the_same_tools_but_one_with_a_state_of_their_own(
     assert renewed.outside == box.outside
     assert renewed._tools["read_file"] is fresh._tools["read_file"]
     assert "todo" in box.names
+    assert box.renewed(fresh, has=box._own.__contains__).names == tuple(box._own)
+
+
+def test_a_server_s_tool_takes_the_place_of_none_of_nca_s_and_needs_a_name_that_can_be_sent(tmp_path: Path) -> None:
+    def foreign(name: str) -> Raises:
+        found: Raises = type("Foreign", (Raises,), {"name": name})(ValueError())
+        return found
+
+    box = default_toolbox(tmp_path)
+    own = dict(box._tools)
+    for name in ("server__new", "server__old"):
+        kept = foreign(name)
+        box.take_outside([foreign("read_file"), foreign("not a name"), foreign("x" * 65), kept])
+        assert box._tools == own | {name: kept}
+        assert box.outside == (kept,)
 
 
 class Says(TypedTool):

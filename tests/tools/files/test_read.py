@@ -195,14 +195,27 @@ async def test_a_page_ends_with_a_whole_line_within_the_limits_of_a_result(root:
     assert joined == (root / "long").read_text()
 
 
+class Typing:
+    """An editor that has all files open, none of them saved."""
+
+    def read(self, *paths: Path) -> dict[Path, str]:
+        return dict.fromkeys(paths, "typed")
+
+    def write(self, path: Path, text: str) -> bool:
+        return False
+
+
 async def test_files_that_nca_names_can_be_read_and_no_others_outside(root: Path, tmp_path: Path) -> None:
     outputs = tmp_path / "outputs" / "1a2b3c4d"
     outputs.mkdir(parents=True)
     (outputs / "3.txt").write_text("the whole output\n")
     (tmp_path / "secret").write_text("no\n")
     (outputs / "4.txt").symlink_to(tmp_path / "secret")
-    workspace = Workspace(root, readable=lambda: (outputs.parent,))
+    (root / "own").write_text("saved")
+    workspace = Workspace(root, readable=lambda: (outputs.parent,), open_files=Typing())
+    # Of the project's files the editor's text counts, of no other's.
     assert (await ReadFile(workspace).call(str(outputs / "3.txt"))).text == "the whole output\n"
+    assert (await ReadFile(workspace).call("own")).text == "typed"
     for name in (str(tmp_path / "secret"), str(outputs / "4.txt"), str(outputs / ".." / ".." / "secret")):
         with pytest.raises(ToolError, match="outside of the working directory"):
             await ReadFile(workspace).call(name)
