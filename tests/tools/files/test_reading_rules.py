@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from nca.tools.files.edit import EditFile, WriteFile
 from nca.tools.files.read import ReadFile
 from nca.tools.files.reading_rules import MOST_FILES, FilesRead, Reading
 from nca.tools.files.workspace import Workspace, open_own
-from nca.tools.tool import ToolError
+from nca.tools.tool import ToolError, ToolOutcome
 
 ALL, NONE = PermissionRule("read_file"), PermissionSettings()
 
@@ -31,11 +32,11 @@ async def test_a_file_that_may_not_be_read_is_opened_by_no_tool_and_offered_to_n
 ) -> None:
     rules = [PermissionSettings(deny=(rule,))]
     workspace, files_read = Workspace(root, reading=Reading(lambda: rules[-1], root)), FilesRead()
-    calls = (
+    calls: list[Callable[[], Awaitable[ToolOutcome]]] = [
         lambda: ReadFile(workspace, files_read).call("keys.txt"),
         lambda: EditFile(workspace, files_read).call("keys.txt", "text", "x"),
         lambda: WriteFile(workspace, files_read).call("keys.txt", "x"),
-    )
+    ]
     for call in calls:
         with pytest.raises(ToolError, match=r"^keys\.txt may not be read: a rule of the person's denies it \("):
             await call()
