@@ -24,7 +24,6 @@ from typing import Any
 from benchmarks.stated import OWN, Recorded, sessions_in, shown
 from nca.agent.conversation import Conversation
 from nca.config.loaded import defaults
-from nca.context.view import is_in
 from nca.library.replay import replay
 from nca.messages import Message
 from nca.models.catalog import ModelFacts
@@ -100,12 +99,10 @@ def beside_messages(window_tokens: int) -> tuple[str, list[dict[str, Any]]]:
 
 
 def recorded_lines(export: bytes, place: str) -> Iterator[str]:
-    """The messages of an exported session, one a line, without their times and without those that are aside."""
-    copy = read_session(export, place, directory="")
-    aside = copy.view(copy.head_view).aside
-    for row in json.loads(export)["messages"]:
-        if not is_in(row["_seq"], aside):
-            yield json.dumps({name: value for name, value in row.items() if name != "_at"}, ensure_ascii=False)
+    """The messages of an exported session, one a line, with who said each part, and without those that are aside."""
+    for entry in read_session(export, place, directory="").conversation:
+        row = message_to_dict(entry.message, annotate=True) | {"_seq": entry.seq}
+        yield json.dumps(row, ensure_ascii=False)
 
 
 def lines(sessions: Sequence[Recorded], *, has_tools: bool = False, has_details: bool = False) -> Iterator[str]:
