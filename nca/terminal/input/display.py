@@ -28,7 +28,7 @@ from nca.terminal.input.line_editor import Typed
 from nca.terminal.input.line_kind import in_a_row
 from nca.terminal.input.pastes import FoldedPastes
 from nca.terminal.render.sanitize import to_terminal
-from nca.terminal.render.stream_writer import ERASE_DOWN, encodable, is_utf8, rewrapped, rewraps_lines
+from nca.terminal.render.stream_writer import ERASE_DOWN, RESIZE_SECONDS, encodable, is_utf8, rewrapped, rewraps_lines
 from nca.terminal.render.theme import has_colour, prompt_styles
 
 TAB_CELLS = 4
@@ -175,7 +175,7 @@ def sign(app: Application[Any]) -> StyleAndTextTuples:
 def give_back_rows(app: Application[Any]) -> None:
     """From now on erase what prompt_toolkit leaves of a drawing with more rows than the next one."""
     app.before_render += _give_back
-    _RewrappedRows(app)
+    RewrappedRows(app)
 
 
 def _give_back(app: Application[Any]) -> None:
@@ -185,8 +185,8 @@ def _give_back(app: Application[Any]) -> None:
         app.renderer.erase(leave_alternate_screen=False)
 
 
-class _RewrappedRows:
-    """Erases what a terminal that rewraps its lines has left of a prompt when the window got narrower.
+class RewrappedRows:
+    """Erases what a terminal that rewraps its lines has left of a drawing when the window got narrower.
 
     prompt_toolkit goes up by as many rows as it had drawn. They are more by then.
     """
@@ -195,6 +195,15 @@ class _RewrappedRows:
         self._cells: list[int] = []
         """Of each drawn row down to the cursor."""
         self._columns = 0
+        self._timer: asyncio.TimerHandle | None = None
+        resized = app._on_resize
+
+        def wait() -> None:
+            if self._timer is not None:
+                self._timer.cancel()
+            self._timer = asyncio.get_running_loop().call_later(RESIZE_SECONDS, lambda: app.is_running and resized())
+
+        app._on_resize = wait  # type: ignore[method-assign]  # prompt_toolkit draws at once, and has no setting
         app.on_reset += self._forget
         app.before_render += self._erase
         if rewraps_lines():
@@ -211,8 +220,9 @@ class _RewrappedRows:
 
     def _erase(self, app: Application[Any]) -> None:
         columns = app.output.get_size().columns
-        is_erased = app.renderer.last_rendered_screen is None
-        if is_erased and columns < self._columns and (more := rewrapped(self._cells, columns) - len(self._cells)):
+        if columns < self._columns and (more := rewrapped(self._cells, columns) - len(self._cells)):
+            if app.renderer.last_rendered_screen is not None:  # a key came first
+                app.renderer.erase(leave_alternate_screen=False)
             app.output.cursor_up(more)
             app.output.erase_down()
         self._cells = []

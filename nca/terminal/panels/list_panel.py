@@ -23,7 +23,7 @@ from prompt_toolkit.layout.processors import BeforeInput
 from prompt_toolkit.styles import Style
 from rich.cells import cell_len, set_cell_size
 
-from nca.terminal.input.display import terminal_output, write_above
+from nca.terminal.input.display import RewrappedRows, terminal_output, write_above
 from nca.terminal.input.keyboard import ESCAPE_SECONDS, Keyboard
 from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.theme import prompt_styles
@@ -200,7 +200,7 @@ class ListPanel(ABC, Generic[R, T]):
         if self.is_typed:
             before = BeforeInput(lambda: [("class:label", self.label)])
             windows.insert(0, Window(BufferControl(self.buffer, [before]), height=1, dont_extend_height=True))
-        return Application(
+        app: Application[T | None] = Application(
             layout=Layout(HSplit(windows)),
             key_bindings=self._bindings(),
             style=Style.from_dict(prompt_styles(self._theme) | {"chosen": "reverse"}),
@@ -209,6 +209,8 @@ class ListPanel(ABC, Generic[R, T]):
             input=_ListKeyboard(),
             output=terminal_output(),
         )
+        RewrappedRows(app)
+        return app
 
     def _lines(self) -> StyleAndTextTuples:
         size = self._app.output.get_size()

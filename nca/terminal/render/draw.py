@@ -20,6 +20,7 @@ from nca.terminal.render.layout import Parted, behind_mark, broken_at_gaps
 from nca.terminal.render.output import ANSWER_LINES, Notifier, RecentCalls, codes, lines_above
 from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.screen import TYPED, Cursor, Screen, TypedAhead, taken_message, typed_tail
+from nca.terminal.render.stream_writer import RESIZE_SECONDS
 from nca.terminal.render.theme import theme_for
 
 if TYPE_CHECKING:
@@ -29,9 +30,6 @@ if TYPE_CHECKING:
 
 FRAME_SECONDS = 0.08
 """The shortest time between two drawings of the tail."""
-RESIZE_SECONDS = 0.3
-"""The tail waits so long after a change of the window's size. Each drawing of a new width would be rewrapped at the
-next one, and a terminal such as tmux moves rows up into the scrollback for that, where nothing can erase them."""
 STALLED_SECONDS = 2.0
 """After so many seconds without more of an answer, the status says that nca waits."""
 OTHER_ROWS = 4

@@ -92,6 +92,9 @@ def rewrapped(cells: Iterable[int], columns: int) -> int:
     return sum(max(1, -(-count // columns)) for count in cells)
 
 
+RESIZE_SECONDS = 0.3
+"""What is redrawn waits so long after a change of the window's size. Each drawing of a new width would be rewrapped at
+the next one, and a terminal such as tmux moves rows up into the scrollback for that, where nothing can erase them."""
 ERASE_DOWN = "\x1b[K\x1b[C\x1b[J\x1b[D"
 """Erases all from the first cell of a row on. tmux moves what is erased from the first cell of the screen into the
 scrollback, so the row goes first, and the rest from its second cell on."""

@@ -33,10 +33,11 @@ from nca.events import (
     TurnFinished,
     TurnStarted,
 )
-from nca.terminal.render.draw import DIFF_LINES, FRAME_SECONDS, RESIZE_SECONDS, Draw
+from nca.terminal.render.draw import DIFF_LINES, FRAME_SECONDS, Draw
 from nca.terminal.render.event_lines import Notices
 from nca.terminal.render.output import ANSWER_LINES
 from nca.terminal.render.screen import Screen
+from nca.terminal.render.stream_writer import RESIZE_SECONDS
 from tests.terminal.render.test_screen import Glass
 from tests.terminal.stage import Typed
 
