@@ -113,11 +113,20 @@ def test_the_seam_names_the_lines_that_are_missing(count: int, most: int, most_b
     assert whole_head[: first - 1] == lines[: first - 1]
     assert whole_tail[len(whole_tail) - (count - last) :] == lines[last:]
     # A line that is shown in part is among those left out.
-    assert len(whole_head) - (first - 1) <= 1
-    assert len(whole_tail) - (count - last) <= 1
+    assert len(whole_head) - (first - 1) == whole_head[-1].endswith("…")
+    assert len(whole_tail) - (count - last) == whole_tail[0].startswith("…")
     assert admitted.left_out.seam(57) == (
         f"[… {last - first + 1} lines left out; recall expand=57 lines={first}-{last} …]"
     )
+
+
+@given(st.integers(100, 400), st.integers(60, 300), directions)
+def test_the_ends_of_an_output_are_cut_as_the_whole_is(count: int, most: int, direction: str) -> None:
+    whole = "".join(f"line {number}\n" for number in range(count))
+    keep, size = most + 40, len(whole)
+    ends, missing = whole[:keep] + whole[-keep:], whole[keep:-keep].count("\n")
+    cut = admit_output(ends, max_bytes=most, direction=direction, original_bytes=size, missing_lines=missing)
+    assert cut == admit_output(whole, max_bytes=most, direction=direction)
 
 
 def test_a_seam_within_one_line_names_bytes() -> None:
@@ -228,6 +237,11 @@ def test_shares_are_in_proportion_and_cut_at_sentence_ends() -> None:
 
 def test_a_huge_file_is_a_preview() -> None:
     huge = "word " * (PREVIEW_BYTES // 5 + 1)
+    preview, large = fit_files([("huge.log", huge), ("large.log", "word " * 30_000)], 2_000)
+    assert preview.text.startswith(huge[:PREVIEW_CHARS] + "\n[File truncated from "), (
+        "it comes before a file that is cut"
+    )
+    assert large.is_cut
     (one,) = fit_files([("huge.log", huge)], 1_000_000)
     assert one.is_cut
     assert one.text.startswith(huge[:PREVIEW_CHARS] + "\n[File truncated from ")
@@ -253,6 +267,7 @@ def test_a_text_without_its_middle_keeps_whole_lines_where_they_are_short() -> N
     assert tail.endswith("\nline 59 of the output\nRan 81 tests\n\nOK")
     assert "recall expand=63 …]" in without_middle(text, 60, 63)
     assert is_whole(text, 63)
+    assert not is_whole(f"{text}\n[… 3 lines left out; recall expand=63 lines=4-6 …]", 63)
     assert not is_whole(f"{text}\n[The whole output is in /tmp/1.txt]", 63)  # recall counts the lines of that file
 
 

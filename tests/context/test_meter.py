@@ -23,10 +23,14 @@ TOOLS = [{"type": "function", "function": {"name": "grep", "description": "Searc
 
 
 @some
-@given(logs())
-def test_used_is_what_the_request_costs(messages: list[Message]) -> None:
+@given(logs(), st.sampled_from([0, 700]))
+def test_used_is_what_the_request_costs(messages: list[Message], waiting: int) -> None:
+    """With what goes with the next message, which is an attachment of it."""
     history, meter = history_of(messages), Meter()
-    cost = sum(map(message_tokens, repair(resolve(history))))
+    attached = meter.measure(history, BUDGET).breakdown["attachments"]
+    meter.waiting_raw = waiting
+    cost = sum(map(message_tokens, repair(resolve(history)))) + waiting
+    assert meter.measure(history, BUDGET).breakdown["attachments"] == attached + waiting
     assert meter.raw(history) == cost + CONVERSATION_TOKENS
     assert meter.used(history) == meter.scaled(cost + CONVERSATION_TOKENS) == meter.used_with(history, history.view)
 
@@ -144,8 +148,10 @@ def test_an_anchor_of_another_subject_is_not_used(change: str) -> None:
 
 def test_a_view_that_is_put_in_force_anew_has_no_report_and_the_others_keep_theirs() -> None:
     history, meter = history_of(talk(10)), Meter()
-    whole, marked = history.view, View((Marker("m", ((1, 2),), "[out]"),), 3)
+    whole, marked, other = history.view, *(View((Marker("m", ((1, end),), "[out]"),), end + 1) for end in (2, 4))
     meter.learn(meter.raw(history), history, 2_000)
+    history.view = other
+    meter.learn(meter.raw(history), history, 1_600)
     history.view = marked
     meter.learn(meter.raw(history), history, 1_800)
     history.view = whole
@@ -153,8 +159,9 @@ def test_a_view_that_is_put_in_force_anew_has_no_report_and_the_others_keep_thei
     meter.forget(marked)
     history.view = marked
     assert meter.measure(history, BUDGET).is_estimate
-    history.view = whole
-    assert meter.used(history) == 2_000
+    for view, used in ((whole, 2_000), (other, 1_600)):
+        history.view = view
+        assert meter.used(history) == used
 
 
 def test_a_report_that_cannot_be_about_this_request_teaches_nothing() -> None:
@@ -195,12 +202,32 @@ def test_results_that_come_late_or_twice_are_counted_as_they_are_sent(late: Mess
         assert meter.used(history) == Meter().used(history)
 
 
+@given(st.lists(st.tuples(st.integers(10, 400), st.floats(0.5, 2.5)), min_size=1, max_size=12), st.integers(0, 900))
+def test_reports_that_are_taken_up_again_teach_what_they_taught(steps: list[tuple[int, float]], waiting: int) -> None:
+    """Whatever goes with the next message: no report was about that."""
+    history, meter, reports = history_of(talk(6)), Meter(provider="mistral"), list[tuple[int, int, int]]()
+    for number, (words, density) in enumerate(steps):
+        for message in (user("word " * words), calling(call(f"c{number}")), result(f"c{number}")):
+            history.append(Entry(history.head + 1, message))
+        raw, calls = meter.raw(history), history.view_calls
+        reports.append((raw - meter.fixed_raw - history.call_raw * calls, calls, round(raw * density)))
+        meter.learn(raw, history, reports[-1][2], calls)
+    ratio = meter.calibration.ratio
+    again = Meter(provider="mistral", calibration=Calibration.unlearned("mistral").taught(ratio, len(steps)))
+    again.waiting_raw = waiting
+    again.relearn(reports, history)
+    assert (again.calibration.lessons, again.calibration.ratio) == (meter.calibration.lessons, ratio)
+
+
 def test_a_session_that_goes_on_shows_the_number_it_ended_with_and_learns_nothing_from_it() -> None:
     history, meter = history_of(talk(10)), Meter(calibration=Calibration(1.0, 5))
     meter.restore(meter.raw(history), history, 2_000)
     assert meter.used(history) == 2_000
     assert (meter.calibration.ratio, meter.calibration.samples) == (1.0, 5)
     assert not meter.measure(history, BUDGET).is_estimate
+    other = Meter()
+    other.restore(other.raw(history), history, 10)
+    assert other.measure(history, BUDGET).is_estimate, "such a report was not believed when it came"
 
 
 VIEWS = (View(), View((Marker("a", ((1, 2),), ""),), 3), View((Marker("b", ((1, 4),), "gone"),), 5))

@@ -22,6 +22,7 @@ from nca.context.policy import (
     decide,
     has_too_many_turns,
     is_due,
+    is_made_for_less,
     is_worth_it,
     rungs_ahead,
     target_ratio,
@@ -379,6 +380,22 @@ def test_the_aim_stays_well_below_the_threshold(threshold: float, aim: float) ->
 @pytest.mark.parametrize(("saved", "is_worth"), [(499, False), (500, True)])
 def test_what_was_prepared_is_worth_5_percent_of_the_budget(saved: int, is_worth: bool) -> None:
     assert is_worth_it(saved, BUDGET) == is_worth
+
+
+@pytest.mark.parametrize(
+    ("after", "used", "is_less"), [(3_199, 3_500, True), (3_200, 3_500, False), (3_199, 3_501, False)]
+)
+def test_more_is_shown_in_a_larger_window_only_where_it_is_worth_it(after: int, used: int, is_less: bool) -> None:
+    assert is_made_for_less(after, at(used), DEFAULTS) == is_less
+
+
+@pytest.mark.parametrize(
+    ("auto", "unhelpful", "used", "beside"),
+    [("on", 0, 9_000, 4_600), ("on", 0, 3_000, 3_000), ("on", 2, 9_000, 9_000), ("preview", 0, 9_000, 9_000)],
+)
+def test_more_has_the_room_that_a_compaction_would_make(auto: str, unhelpful: int, used: int, beside: int) -> None:
+    state = PolicyState(unhelpful=unhelpful)
+    assert state.used_beside_more(at(used), usual(auto=auto), 1_000) == beside
 
 
 @pytest.mark.parametrize(("limit", "is_due"), [(0, False), (3, True), (4, False)])

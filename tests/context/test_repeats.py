@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from nca.context.file_reads import NOT_RUN, only_reads
@@ -52,6 +53,12 @@ def test_a_failure_is_said_until_something_may_have_changed() -> None:
     assert not is_said(TEST, step("Bash", {"command": "ls"}), of=again)
     assert not is_said(TEST, step("Bash", {"command": "make test"}), of=again)
     assert not is_said(TEST, of=step("Bash", {"command": "make tests"}))
+    # A command that failed may have changed something; a call that did not run neither did nor failed.
+    assert not is_said(TEST, step("Bash", {"command": "make install"}, fails=True), of=again)
+    assert is_said(TEST, step("Bash", {"command": "ls"}, f"{NOT_RUN} the person said no]", fails=True), of=again)
+    assert not is_said(step("Bash", {"command": "make test"}, f"{NOT_RUN} the person said no]", fails=True), of=again)
+    assert not is_said([TEST[0], msgspec.structs.replace(TEST[1], source="nca")], of=again)
+    assert not is_said(step("Agent", {"description": "a"}, fails=True), of=step("Agent", {"description": "b"}))
 
 
 def test_an_edit_that_waits_for_a_look_at_the_file_may_work_after_it() -> None:
@@ -80,10 +87,12 @@ def test_what_runs_on_may_change_anything_later() -> None:
 def test_an_open_call_ahead_of_this_one_counts_as_a_change() -> None:
     edit, test = ToolCall("1", "Edit", '{"file_path": "a"}'), ToolCall("2", "Bash", TEST[0].tool_calls[0].arguments)
     for order, said in (((edit, test), False), ((test, edit), True)):
-        repeats = Repeats()
-        for message in (*TEST, Message("assistant", tool_calls=order)):
-            repeats.note(message)
-        assert (repeats.failed_before(test) is not None) is said
+        # Some programs write a message for each call.
+        for answers in ([order], [(call,) for call in order]):
+            repeats = Repeats()
+            for message in (*TEST, *(Message("assistant", tool_calls=calls) for calls in answers)):
+                repeats.note(message)
+            assert (repeats.failed_before(test) is not None) is said
 
 
 @pytest.mark.parametrize(("steps_in_a_view", "noticed_at"), [(400, 9), (2, 9), (7, 9)])

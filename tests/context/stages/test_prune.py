@@ -17,7 +17,7 @@ from nca.context.meter import Meter
 from nca.context.record.steps import cut_content
 from nca.context.rules.untouchable import COLLAPSE
 from nca.context.stages.prune import CLEARED, SMALLEST_FILL_TOKENS, fill, prune, stub_text
-from nca.context.view import Stub, Verbatim, View
+from nca.context.view import PASSED, Marker, Stub, Verbatim, View
 from nca.messages import Message
 from tests.context.logs import history_of, logs
 from tests.context.samples import (
@@ -113,6 +113,8 @@ def test_without_a_record_the_lines_of_results_go_last() -> None:
     whole = draft_of(log).tokens
     assert all("R-" in text for text in stubs(pruned(log, target=whole - 300)).values())
     assert list(stubs(pruned(log)).values()) == ["[cleared: recall expand=3]", "[cleared: recall expand=5]"]
+    log[-1:] = [*step("c", "line " * 200, path="a.py"), user()]
+    assert list(stubs(pruned(log, target=draft_of(log).tokens - 50))) == [7]
 
 
 def test_a_pin_overrules_the_age() -> None:
@@ -183,6 +185,14 @@ def test_twice_is_once(messages: list[Message], target: int) -> None:
 @pytest.mark.parametrize("keep", [0, 1, 2, 5])
 def test_the_newest_results_stay_by_number(keep: int) -> None:
     assert len(stubs(pruned([*agent_turn(6), user()], replace(FREELY, keep_results=keep)))) == 6 - keep
+
+
+def test_no_result_before_what_is_hidden_is_among_the_newest() -> None:
+    history = history_of([*agent_turn(3), user()])
+    history.view = View((Verbatim(1, 3), Marker(PASSED, ((4, 5),), "[left out]")), 6)
+    draft = Draft(history, Meter())
+    prune(draft, replace(FREELY, keep_results=5), target_tokens=0, budget_tokens=100_000)
+    assert list(stubs(draft)) == [3]
 
 
 def test_the_newest_tokens_stay_but_at_most_a_quarter_of_the_budget() -> None:
@@ -286,7 +296,7 @@ def test_talk_is_left_alone() -> None:
 def test_long_results_of_earlier_turns_keep_their_beginning_and_end() -> None:
     """As in CowAgent: above 20,000 characters; those of the turn in progress are not touched."""
     long = "first line\n" + "x " * 15_000 + "\nlast line"
-    log = [user("One"), *step("a", long), assistant(), user("Two"), *step("b", long)]
+    log = [user("One"), *step("a", long), assistant(), user("Two"), *step("b", long), *step("c", long)]
     shortened = stubs(pruned(log, target=100_000))
     assert list(shortened) == [3]
     assert shortened[3].startswith("first line")

@@ -34,6 +34,8 @@ async def loaded(history: PrivateHistory) -> list[str]:
 
 async def test_entries_come_back_newest_first_and_only_the_owner_reads_them(tmp_path: Path) -> None:
     path = tmp_path / "data" / "history"
+    path.parent.mkdir()
+    path.touch(mode=0o644)
     history = history_in(path)
     for entry in ("one", "two\nlines\n", "  ", "# not a comment", "+plus"):
         history.append_string(entry)
@@ -157,9 +159,23 @@ async def test_an_entered_line_is_written_before_it_is_drawn_and_a_key_only_once
     assert not written()  # many lines of one read are written once
     draft.write_entered()
     assert ["+a line" in one for one in written()] == [True]
+    draft.note_ahead(lambda: [words("a")], True)
+    draft.write()
+    assert [one.endswith("\n+a\n") for one in written()] == [True]
     draft.note_ahead(tuple, True)
     draft.write()
     assert not written()
+
+
+async def test_a_draft_has_its_pastes_in_full(tmp_path: Path) -> None:
+    pastes = FoldedPastes()
+    draft = DraftFile(tmp_path / "history", pastes)
+    draft.note_prompt(pastes.fold_pasted(LINES))
+    draft.write()
+    (left,) = tmp_path.glob("history.draft-*")
+    assert await loaded(history_in(left)) == [LINES]
+    draft.note_prompt(())
+    draft.write()
 
 
 async def test_a_refused_line_is_suggested_again_once_it_was_sent_again(tmp_path: Path) -> None:

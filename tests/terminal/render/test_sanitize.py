@@ -6,7 +6,7 @@ import json
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from nca.terminal.render.sanitize import (
@@ -83,11 +83,13 @@ def test_harmless_text_is_untouched(text: str) -> None:
 
 
 @given(st.lists(hostile, max_size=8))
+@example(["one\r", "two\r", "\nthree\r"])
 @settings(max_examples=500)
 def test_a_stream_in_pieces_is_the_whole(chunks: list[str]) -> None:
     stream = StreamSanitizer()
     joined = "".join([stream.feed(chunk) for chunk in chunks]) + stream.finish()
     assert joined == to_terminal("".join(chunks))
+    assert stream.feed("the next text") == "the next text"
 
 
 def test_an_open_sequence_of_any_length_holds_little() -> None:
