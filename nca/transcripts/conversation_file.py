@@ -82,7 +82,9 @@ def _priced(copy: SessionCopy) -> SessionCopy:
     """The copy with the cost of each request, as nca's own has it: what the agent recorded, else by prices."""
     facts = {row.model: describe(row.model) for row in copy.usage if row.usage.cost is None}
     priced = (
-        replace(row, usage=replace(row.usage, cost=cost_of(facts[row.model], row.usage))) if row.model in facts else row
+        replace(row, usage=replace(row.usage, cost=cost_of(facts[row.model], row.usage)))
+        if row.usage.cost is None
+        else row
         for row in copy.usage
     )
     return replace(copy, usage=tuple(priced)) if facts else copy

@@ -37,6 +37,10 @@ def test_one_number_for_any_log(messages: list[Message], provider: str) -> None:
     check = nca.check_context_budget(rows, model=model, context_window=2_000_000)
     assert check.estimated_input_tokens == nca.estimate_messages_tokens(rows, provider=provider)
     assert sum(check.breakdown.values()) == check.estimated_input_tokens
+    # As nca exports them, messages have their attached files, and a request may have more beside them.
+    rows = [message_to_dict(message, annotate=True) for message in messages]
+    check = nca.check_context_budget(rows, context_window=2_000_000, files=[{"content": "line\n" * 100}])
+    assert sum(check.breakdown.values()) == check.estimated_input_tokens
 
 
 def test_the_threshold_is_a_share_of_the_budget() -> None:

@@ -48,6 +48,17 @@ def test_a_relative_path_tells_the_whole_directory(tmp_path: Path, monkeypatch: 
     assert read_conversation(source).copy.info.directory == str(folder.resolve())
 
 
+def test_what_the_agent_recorded_as_a_cost_stays_beside_requests_that_it_has_none_for(tmp_path: Path) -> None:
+    path = tmp_path / ".aider.chat.history.md"
+    path.write_text(
+        "# aider chat started at 2026-01-02 03:04:05\n\n> Model: openai/gpt-4o with diff edit format\n"
+        "\n#### Hello\n\nYes?\n\n> Tokens: 1.2k sent, 100 received. Cost: $0.50 message, $0.50 session.\n"
+        "\n#### Go on\n\nFine.\n\n> Tokens: 1k sent, 10 received.\n"
+    )
+    costs = [row.usage.cost for row in read_conversation(Source.of_file(path)).copy.usage]
+    assert costs == [0.5, pytest.approx(1_000 * 2.5e-6 + 10 * 1e-5)]
+
+
 def refusal(path: Path) -> str:
     """What both ways of reading a file say."""
     said = set()

@@ -61,7 +61,10 @@ def test_a_clock_that_jumps_leaves_compactions_inside_the_log() -> None:
     copy = full()
     for at in (0.0, 1e12):
         records = tuple(msgspec.structs.replace(record, at=at) for record in copy.compactions)
-        for seq, record in compaction_positions(msgspec.structs.replace(copy, compactions=records)):
+        jumped = msgspec.structs.replace(copy, compactions=records)
+        seqs = [size.seq for size in context_sizes(jumped)[0]]
+        assert seqs == sorted(seqs), "the line goes from left to right"
+        for seq, record in compaction_positions(jumped):
             view = next(view for view in copy.views if view.number == record.view_after)
             assert view.tail - 1 <= seq <= len(copy.entries)
 

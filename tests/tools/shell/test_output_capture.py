@@ -150,9 +150,16 @@ def test_a_line_without_an_end_is_redacted_too(tmp_path: Path) -> None:
     captured = OutputCapture(LIMITS, tmp_path)
     whole = f'{{"key":"{KEY}","filler":"{"x" * 9_000}"}},' * 100
     captured.feed(whole.encode())
-    saved = captured.finish(Redactor().text).saved
+    pieces: list[str] = []
+
+    def redact(piece: str) -> str:
+        pieces.append(piece)
+        return Redactor().text(piece)
+
+    saved = captured.finish(redact).saved
     assert saved is not None
     assert b"a1B2" not in saved.read_bytes()
+    assert max(map(len, pieces)) < len(whole) / 2, "it is not held in memory in whole"
 
 
 def test_where_nothing_can_be_written_the_output_is_still_there(tmp_path: Path) -> None:

@@ -42,6 +42,11 @@ def test_a_conversation_without_compactions_is_its_log() -> None:
     assert (found.copy.info.created_at, found.copy.info.updated_at) == (5.0, 7.0)
 
 
+def test_a_message_without_a_time_came_when_the_one_before_it_came() -> None:
+    found = read(*(said("x", at=at) for at in (0.0, 5.0, 0.0, 7.0, -1.0)))
+    assert [entry.at for entry in found.copy.entries] == [0.0, 5.0, 5.0, 7.0, 7.0]
+
+
 def test_a_compaction_hides_what_it_replaced_and_keeps_what_was_kept() -> None:
     found = read(
         said("rules", role="system"),
