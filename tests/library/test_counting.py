@@ -66,6 +66,15 @@ def test_everything_of_a_request_is_measured() -> None:
     assert sum(check.breakdown.values()) == check.estimated_input_tokens
 
 
+def test_the_tools_and_the_longest_answer_of_a_request_count() -> None:
+    request = {"model": "gpt-4", "max_tokens": 1_000, "tools": TOOLS, "messages": TALK}
+    given = nca.check_context_budget(TALK, model="gpt-4", max_output_tokens=1_000, tools=TOOLS)
+    assert nca.check_context_budget(request) == given
+    assert (
+        given.breakdown["tool_definitions"] > nca.check_context_budget(request, tools=[]).breakdown["tool_definitions"]
+    )
+
+
 def test_a_first_request_has_no_messages_yet() -> None:
     assert nca.check_context_budget([], system_prompt="Be brief.").estimated_input_tokens > 0
     assert nca.check_context_budget((), current_prompt="Hello").breakdown["current_input"] > 0

@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import nca
@@ -56,6 +56,8 @@ def test_what_is_added_counts_towards_the_bytes(text: str, most: int, direction:
         cut = nca.truncate_tool_output(text, max_bytes=most, direction=direction, save_to=folder)
     assert len(cut.content.encode()) <= most
     assert cut.truncated == (len(text.encode()) > most)
+    if direction == "tail" and most < 20:
+        assert text.endswith(cut.content), "there is no room for what is added"
     if cut.saved_path and most > len(cut.saved_path.encode()) + 120:
         assert cut.content.endswith(f"\n[Full output saved to {cut.saved_path}]")
         assert "[Output truncated from " in cut.content
@@ -149,6 +151,7 @@ def test_a_huge_file_shows_its_beginning() -> None:
     st.integers(0, 1_500),
     st.sampled_from(["", "anthropic"]),
 )
+@example(["x y z"] * 50, 180, "mistral")
 def test_together_they_never_cost_more_than_the_budget(texts: list[str], most: int, provider: str) -> None:
     files = [{"path": f"{n}.txt", "content": text} for n, text in enumerate(texts)]
     fitted = nca.fit_files(files, budget_tokens=most, provider=provider)

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from nca.config.loaded import defaults
 from nca.library.losses import CompactionLoss, losses, to_loss_page
+from nca.messages import Message
 from nca.sessions.transfer import SessionCopy
 from nca.transcripts.formats.assemble import assemble
 from nca.transcripts.formats.codex import FORMAT as CODEX
+from nca.transcripts.formats.records import Compacted, Said
 from nca.transcripts.formats.source import Source
 from tests.transcripts.formats.test_claude_code import Row, answer, boundary, call, read, result, summary, user
 from tests.transcripts.formats.test_claude_code import raw as lines
@@ -161,6 +165,23 @@ def test_the_page_shows_the_words_escaped_and_nothing_that_runs() -> None:
     assert "Its summary" in page
     assert "<script" not in page
     assert page.rstrip().endswith("</html>")
+
+
+def test_what_is_aside_is_no_fact_and_a_recorded_cost_counts_even_if_it_is_0() -> None:
+    def one(**compaction: Any) -> CompactionLoss:
+        parts = [
+            Said(message=Message("user", FIRST)),
+            Said(message=Message("user", README), is_aside=True),
+            Said(message=Message("assistant", "Done.")),
+            Compacted(summary="A cache was added.", **compaction),
+        ]
+        (found,) = losses(assemble(parts, "file").copy, defaults(), model="openai/gpt-4o")
+        return found
+
+    assert one().kinds["words"].stated == 1
+    assert (one().cost, one(cost=0.25, tokens_before=9).cost, one(cost=0.0, tokens_before=9).cost) == (None, 0.25, 0.0)
+    # $2.50 for a million tokens, and a little for the summary.
+    assert one(tokens_before=1_000_000).cost == pytest.approx(2.5, abs=0.01)
 
 
 def test_an_encrypted_summary_is_said_to_be_unknown() -> None:

@@ -115,6 +115,25 @@ def test_what_cannot_fit_is_counted_and_does_not_stop_it() -> None:
     assert found.requests == 2
 
 
+def test_a_request_that_fills_the_budget_fits() -> None:
+    messages, settings = (
+        [user("word " * 900), assistant("No.")],
+        {"model.max_output_tokens": 500, "context.auto": "off"},
+    )
+    tokens = replay(messages, window(100_000)).without.tokens
+    for less, over in ((0, 0), (1, 1)):
+        found = replay(messages, window(tokens + 500 - less, **settings))
+        assert (found.budget_tokens, found.without.over_budget) == (tokens - less, over)
+
+
+def test_what_is_written_into_the_prompt_cache_has_its_price() -> None:
+    """Claude's first request costs more with the cache than without it."""
+    found = replay([user("word " * 900), assistant("No.")], window(100_000), model=PRICED).without
+    assert found.cost is not None
+    assert found.cost_cached is not None
+    assert found.cost_cached > found.cost
+
+
 def test_a_summarizer_is_asked_and_its_tokens_are_counted() -> None:
     asked: list[int] = []
 

@@ -214,7 +214,10 @@ def test_messages_that_are_kept_are_recalled_without_a_request(path: Path) -> No
         assert "zebra0" in view(KEY).recall(expand="3")
 
 
-def test_who_is_refused_leaves_the_messages_that_another_request_keeps(path: Path) -> None:
+@pytest.mark.parametrize("earlier", [0, 4])
+def test_who_is_refused_leaves_the_messages_that_another_request_keeps_and_none_of_its_own(
+    path: Path, earlier: int
+) -> None:
     log = talk(40)
     with nca.Store.open(path) as store:
 
@@ -227,10 +230,12 @@ def test_who_is_refused_leaves_the_messages_that_another_request_keeps(path: Pat
             view().fit(log)
             return PROSE
 
-        view().fit(log[:4])
+        if earlier:
+            view().fit(log[:earlier])
         with pytest.raises(nca.ViewInUse):
             view(while_another_asks).fit(log)
         assert "zebra0" in view().recall(expand="3")
+        assert [info.name for info in store.list()] == [KEY]
 
 
 def test_what_is_given_wrongly_is_refused(path: Path) -> None:

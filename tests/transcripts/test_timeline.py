@@ -20,9 +20,9 @@ from tests.transcripts.samples import full
 def test_reports_make_the_line_and_a_compaction_its_step() -> None:
     copy = full()
     sizes, is_estimate = context_sizes(copy)
-    points = [(size.seq, size.tokens) for size in sizes]
+    points = [(size.seq, size.tokens, size.view) for size in sizes]
     assert not is_estimate
-    assert sorted(points) == [(8, 700), (9, 300), (9, 300), (9, 900)]
+    assert points == [(8, 700, 0), (9, 900, 0), (9, 300, 1), (9, 300, 1)]
     picture = ElementTree.fromstring(timeline(copy))
     assert len(picture.findall(".//g")) == 2
     assert [group.get("class") for group in picture.findall(".//g")] == ["mark", "mark undone"]

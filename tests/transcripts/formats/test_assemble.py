@@ -42,6 +42,13 @@ def test_a_conversation_without_compactions_is_its_log() -> None:
     assert (found.copy.info.created_at, found.copy.info.updated_at) == (5.0, 7.0)
 
 
+def test_later_facts_of_a_session_take_nothing_of_the_earlier_ones_away() -> None:
+    beside = said("a subagent's", role="assistant", model="small", is_aside=True)
+    one, two = About(title="T", directory="/d"), About(version="2")
+    info = read(one, said("one"), said("two", role="assistant", model="large"), beside, two).copy.info
+    assert (info.name, info.directory, info.model) == ("T", "/d", "large")
+
+
 def test_a_message_without_a_time_came_when_the_one_before_it_came() -> None:
     found = read(*(said("x", at=at) for at in (0.0, 5.0, 0.0, 7.0, -1.0)))
     assert [entry.at for entry in found.copy.entries] == [0.0, 5.0, 5.0, 7.0, 7.0]
