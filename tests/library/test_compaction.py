@@ -12,6 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nca
+from nca.context.view import View
+from nca.library.compaction import items_of
+from nca.library.inputs import history_of
+from nca.messages import Message
 from nca.wire import message_to_dict
 from tests.context.samples import step
 
@@ -318,6 +322,12 @@ def test_what_a_request_says_of_its_model_answer_and_tools_counts(key: str) -> N
     assert fitted.compacted
     assert (fitted.used_tokens, fitted.budget_tokens) == (alike.used_tokens, 7_192)
     assert fitted.notices == alike.notices
+
+
+@pytest.mark.parametrize(("tail", "items"), [(1, [(1, 3)]), (3, [(3, 3)]), (4, [])])
+def test_the_newest_messages_are_an_item_too(tail: int, items: list[tuple[int, int]]) -> None:
+    found = items_of(history_of([Message("user", "x")] * 3), View((), tail))
+    assert [(item["first"], item["last"]) for item in found] == items
 
 
 def test_an_argument_wins_over_what_a_request_says() -> None:

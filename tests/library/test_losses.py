@@ -12,7 +12,7 @@ from nca.messages import Message
 from nca.sessions.transfer import SessionCopy
 from nca.transcripts.formats.assemble import assemble
 from nca.transcripts.formats.codex import FORMAT as CODEX
-from nca.transcripts.formats.records import Compacted, Said
+from nca.transcripts.formats.records import Compacted, Record, Said
 from nca.transcripts.formats.source import Source
 from tests.transcripts.formats.test_claude_code import Row, answer, boundary, call, read, result, summary, user
 from tests.transcripts.formats.test_claude_code import raw as lines
@@ -169,7 +169,7 @@ def test_the_page_shows_the_words_escaped_and_nothing_that_runs() -> None:
 
 def test_what_is_aside_is_no_fact_and_a_recorded_cost_counts_even_if_it_is_0() -> None:
     def one(**compaction: Any) -> CompactionLoss:
-        parts = [
+        parts: list[Record] = [
             Said(message=Message("user", FIRST)),
             Said(message=Message("user", README), is_aside=True),
             Said(message=Message("assistant", "Done.")),
