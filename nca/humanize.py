@@ -9,7 +9,10 @@ from __future__ import annotations
 import re
 import time
 import unicodedata
+from bisect import bisect_right
 from collections.abc import Sequence
+from functools import cached_property
+from itertools import takewhile
 from typing import Any
 
 from nca.errors import UsageError
@@ -97,6 +100,16 @@ def percent(ratio: float) -> str:
     return "<1%" if 0 < ratio < 0.005 else f"{ratio:.0%}"
 
 
+def share(used: float) -> str:
+    """A share of the budget that is used: 83%, or 14% over. The budget is less than the window, so it can be passed."""
+    return percent(used) if used <= 1 else f"{percent(used - 1)} over"
+
+
+def used_in_words(used: float) -> str:
+    """The same as a statement: 83% used, 14% over the budget."""
+    return f"{share(used)} {'used' if used <= 1 else 'the budget'}"
+
+
 def byte_size(count: int) -> str:
     """A size in decimal units: 512 bytes, 340 kB, 1.2 MB, 398 MB, 2.5 GB."""
     if count < 1_000:
@@ -140,9 +153,15 @@ _MIXED = f"(?<=[A-Za-z]){_LOOK_ALIKES}|{_LOOK_ALIKES}(?=[A-Za-z])"
 _LETTERS = "[\u0370-\u052f\u1f00-\u1fff]+"
 _BETWEEN = r"(?:[^\S\n]|[\d.,:;!?'\"«»„“”‘’…/–—-])"
 _WORDS = rf"{_LETTERS}(?:{_BETWEEN}{{1,8}}{_LETTERS})*"
-"""Greek and Cyrillic words of one line, with the signs of prose, lists and tables between them but none of code. Real
-ones do not all look like Latin words; the name of a copied function does."""
+"""Greek and Cyrillic words of one line, with the signs of prose, lists and tables between them but none of code."""
 _ALIKE = rf"(?:{_LOOK_ALIKES}|\W)+"
+_WRITTEN = r"⟨U\+[0-9A-F]{4,6}⟩"
+_PHRASE = rf"(?:{_WRITTEN}|[^\W_]|[^\S\n]|[.,:;!?…/–—-])+"
+"""Words of any script in a row, as in a sentence; quotes and signs of code end it."""
+_LATIN = "[A-Za-z\u00c0-\u024f]+"
+_NAME = r"[\w./:\\@=~-]*"
+_BEFORE_IN_NAME, _IN_NAME = rf"[A-Za-z]{_NAME}\Z", rf"{_NAME}[A-Za-z]"
+_LONGEST_NAME = 80
 _OPENING = "⟨"
 _MOST_MARKS = 30
 """On one letter, as in Unicode's stream-safe text format; more only take time."""
@@ -159,27 +178,67 @@ def clean_text(text: str) -> str:
     return _LONE_SURROGATES.sub("\ufffd", text)
 
 
-def unambiguous(text: str, kept: str = "\n") -> str:
+def unambiguous(text: str, kept: str = "\n", *, is_command: bool = False) -> str:
     """`written_out` such that no two texts give the same: a bracket of the text itself is written out."""
-    return written_out(text.replace(_OPENING, _escape(_OPENING)), kept)
+    return written_out(text.replace(_OPENING, _escape(_OPENING)), kept, is_command=is_command)
 
 
-def written_out(text: str, kept: str = "\n") -> str:
+def written_out(text: str, kept: str = "\n", *, is_command: bool = False) -> str:
     """The text with each character that is not plainly visible as ⟨U+202E⟩, except for those `kept`. Idempotent.
 
     So are marks that a font would merge with the letter before them (é has two spellings), and Greek and Cyrillic
-    letters that look like Latin ones, next to these or in words of nothing else.
+    letters that pass for the Latin ones around them (`_Around`).
     """
     hidden = {ord(char): _escape(char) for char in set(text) if char not in kept and not _is_plain(char)}
     shown = re.sub(_MIXED, lambda found: "".join(map(_escape, found[0])), text.translate(hidden))
     shown = shown if unicodedata.is_normalized("NFC", shown) else _with_marks(shown)
-    return re.sub(_WORDS, _unmasked, shown)
+    return re.sub(_WORDS, _Around(shown, is_command=is_command).unmasked, shown)
 
 
-def _unmasked(words: re.Match[str]) -> str:
-    if not re.fullmatch(_ALIKE, words[0]):
-        return words[0]
-    return "".join(_escape(char) if char.isalpha() else char for char in words[0])
+class _Around:
+    """What stands around Greek and Cyrillic words that look like Latin ones as a whole (UTS #39: whole-script
+    confusables), such as СОР or Το.
+
+    In prose of their own script they are words, and a disguise elsewhere. What counts is the nearest that tells: a
+    name that they are part of, then their phrase, then the whole text. That is not asked in a command, where
+    a comment would excuse what is run. Only a word with letters that no Latin one has tells of its own script.
+    """
+
+    def __init__(self, text: str, *, is_command: bool) -> None:
+        self._text = text
+        self._is_command = is_command
+
+    def unmasked(self, words: re.Match[str]) -> str:
+        if not re.fullmatch(_ALIKE, words[0]) or not self._is_disguise(words.start(), words.end()):
+            return words[0]
+        return "".join(_escape(char) if char.isalpha() else char for char in words[0])
+
+    def _is_disguise(self, start: int, end: int) -> bool:
+        before = self._text[max(0, start - _LONGEST_NAME) : start]
+        if re.search(_BEFORE_IN_NAME, before) or re.compile(_IN_NAME).match(self._text, end, end + _LONGEST_NAME):
+            return True
+        ends, phrases = self._phrases
+        near = takewhile(lambda one: one.start() < end, phrases[bisect_right(ends, start) :])
+        own, latin = _told(" ".join(one[0] for one in near))
+        return not own and (bool(latin) or self._is_command or self._is_latin)
+
+    @cached_property
+    def _phrases(self) -> tuple[list[int], list[re.Match[str]]]:
+        """Where each ends, and the phrases."""
+        phrases = list(re.finditer(_PHRASE, self._text))
+        return [one.end() for one in phrases], phrases
+
+    @cached_property
+    def _is_latin(self) -> bool:
+        own, latin = _told(self._text)
+        return own <= latin
+
+
+def _told(text: str) -> tuple[int, int]:
+    """How many words can only be Greek or Cyrillic, and how many are Latin."""
+    text = re.sub(_WRITTEN, "", text)
+    own = sum(not re.fullmatch(_LOOK_ALIKES, word) for word in re.findall(_LETTERS, text))
+    return own, len(re.findall(_LATIN, text))
 
 
 def _is_plain(char: str) -> bool:

@@ -59,6 +59,18 @@ strange = st.text(
         ("# хто\nimport \u0441\u043e\u0440\u0443", "# хто\nimport ⟨U+0441⟩⟨U+043E⟩⟨U+0440⟩⟨U+0443⟩"),
         ("cp \u043e\u0440\u0435 x  # хто", "cp ⟨U+043E⟩⟨U+0440⟩⟨U+0435⟩ x  # хто"),
         ("def \u0441\u043e\u0440\u0443():  # хто", "def ⟨U+0441⟩⟨U+043E⟩⟨U+0440⟩⟨U+0443⟩():  # хто"),
+        # Words that look Latin as a whole are words in prose of their own script.
+        *((text, text) for text in ("# ΝΟΜΑΡΧΙΑ\nΗ **ΝΟΜΑΡΧΙΑ** ΝΕΑΣ\nΤο έγγραφο", "Το Python API είναι έτοιμο")),
+        *(
+            (text, text)
+            for text in ("Но API меняется: СОР", "| СОР | 5 |\n| ТЕСТ | 6 |\nНичего", "Не Python, а Rust или С")
+        ),
+        *(
+            (text, text)
+            for text in ("Ово је API, а то Python", "Το `laws.py` διαβάζει το αρχείο", "І Python, і СОР уже є")
+        ),
+        ("+++ сору.py\n+Всё о файле сору.py", "+++ ⟨U+0441⟩⟨U+043E⟩⟨U+0440⟩⟨U+0443⟩.py\n+Всё о файле сору.py"),
+        ("see /home/СОР/x and СОР", "see /home/⟨U+0421⟩⟨U+041E⟩⟨U+0420⟩/x and ⟨U+0421⟩⟨U+041E⟩⟨U+0420⟩"),
     ],
 )
 def test_what_cannot_be_seen_is_written_out(text: str, shown: str) -> None:
@@ -72,6 +84,20 @@ def test_different_texts_look_different_to_a_font_that_merges_marks_too(one: str
     assert shown[0].replace("\n", "").isprintable()
     assert (unicodedata.normalize("NFC", shown[0]) == unicodedata.normalize("NFC", shown[1])) == (one == other)
     assert written_out(shown[0]) == shown[0]
+
+
+@pytest.mark.parametrize(
+    ("command", "is_masked"),
+    [
+        ("сору a b  # это длинная заметка", True),
+        ("cp 'оре' x  # это длинная заметка", True),
+        ("python сору.py -m 'это'", True),
+        ("git commit -m 'Το API αλλάζει'", False),
+        ("git commit -m 'Но API меняется'", False),
+    ],
+)
+def test_a_comment_excuses_no_name_in_a_command(command: str, is_masked: bool) -> None:
+    assert (unambiguous(command, is_command=True) != command) == is_masked
 
 
 def test_what_is_kept_stays() -> None:

@@ -12,6 +12,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import takewhile
 from pathlib import Path
 from string import ascii_letters, digits
 from typing import Any
@@ -106,12 +107,13 @@ def table() -> dict[str, Any]:
 
 
 def answers_with_1(command: str) -> bool:
-    """Whether exit code 1 of a command is an answer: nothing found, files that differ. A step before it can have no
-    part in the code."""
+    """Whether exit code 1 of a command is an answer: nothing found, files that differ. A step before it can have a part
+    in the code only behind the last `;`."""
     stages = command_list(command, takes_patterns=True) or ()
-    if not stages or any(stage.operator == "&&" for stage in stages):
+    last = list(takewhile(lambda stage: stage.operator != ";", reversed(stages)))
+    if not last or any(stage.operator == "&&" for stage in last):
         return False
-    words = stages[-1].words
+    words = last[0].words
     return bool({words[0], " ".join(words[:2])} & set(table()["answers"]["with_1"]))
 
 
@@ -161,6 +163,7 @@ _NO_NAME = re.compile(r"[^A-Za-z0-9_./+@:~-]+")
 _BORDER = re.compile(r"[;&|\n(){}<>`$]+")
 _LIKE_SIGNS = frozenset("‐‑‒–—―−⁃﹘‘’‚‛′‵´“”„‟″‶⁄∕⧸⟋∖⧵⧹⟍∣│∶։׃‧·٫،∗⁎٭∼⁓∽‹›⟨⟩❮❯❨❩❲❳❴❵٪‗")
 """Signs that look like one of ASCII, by Unicode's list of confusable characters (UTS #39)."""
+_QUOTED = r"""'[^']*'|"(?:\\.|[^"\\])*\""""
 _MOST_FOLDERS = 20
 _MOST_LOOKED_AT = 30
 """Words that may be programs, and words behind one that may be its subcommand."""
@@ -175,12 +178,18 @@ def remarks(command: str) -> Iterator[str]:
         yield f"The command has {lines:,} lines."
     if len(command) > LONG_CHARS:
         yield f"The command is long: {len(command):,} characters."
-    shown_as = written_out(command)
+    shown_as = written_out(command, is_command=True)
     if shown_as != command:
         yield WRITTEN_OUT
-    if strange := sorted({char for char in command if char in shown_as and may_be_mistaken(char)}):
+    # A sign in quoted text of several words is one of prose: to the shell it is text, whatever it looks like.
+    outside = re.sub(_QUOTED, lambda found: _letters(found[0]) if " " in found[0] else found[0], command)
+    if strange := sorted({char for char in outside if char in shown_as and may_be_mistaken(char)}):
         shown = ", ".join(f"{char} (U+{ord(char):04X})" for char in strange[:5])
         yield f"What looks like ASCII may be something else: {shown}{', …' if len(strange) > 5 else ''}."
+
+
+def _letters(text: str) -> str:
+    return "".join(filter(str.isalpha, text))
 
 
 def may_be_mistaken(char: str) -> bool:

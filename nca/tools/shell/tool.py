@@ -88,7 +88,9 @@ class Shell(TypedTool):
         return replace(result, command=command).outcome()
 
     def summarize(self, arguments: dict[str, Any]) -> str:
-        shown = f"$ {unambiguous(str(arguments.get('command', '')))}"
+        # Joined by blanks, its lines would be another command.
+        lines = unambiguous(str(arguments.get("command", "")).strip("\n"), is_command=True).split("\n")
+        shown = f"$ {' ⏎ '.join(lines)}"
         return f"{shown} (in the background)" if arguments.get("background") in (True, "true") else shown
 
     def needs(self, arguments: dict[str, Any]) -> Permission:
@@ -120,7 +122,7 @@ class Shell(TypedTool):
         else:
             self._lines[command] = line
         return Approval(
-            command=unambiguous(command),
+            command=unambiguous(command, is_command=True),
             directory=str(directory),
             warning=" ".join(filter(None, [where, how, *remarks(command)])),
             subject=names[0] if names else "",

@@ -12,7 +12,7 @@ from nca.context.admission import Limits
 from nca.humanize import WRITTEN_OUT, unambiguous
 from nca.messages import ToolCall
 from nca.tools.files.reading_rules import FilesRead
-from nca.tools.shell.command_words import mentioned_names, remarks
+from nca.tools.shell.command_words import answers_with_1, mentioned_names, remarks
 from nca.tools.shell.runner import CommandRunner
 from nca.tools.shell.tool import Shell
 from nca.tools.tool import ToolError
@@ -209,6 +209,22 @@ def test_a_person_sees_the_command_as_it_is(shell: Shell) -> None:
     assert (approval.subject, approval.names) == ("", ())
 
 
+def test_where_the_lines_of_a_command_end_is_shown(shell: Shell) -> None:
+    assert shell.summarize({"command": "cd src\nmake\n"}) == "$ cd src ⏎ make"
+
+
+@pytest.mark.parametrize(
+    ("command", "is_answer"),
+    [
+        ("make && git log; git status; grep -n 'x' a.txt", True),
+        ("make; git status && grep x a.txt", False),
+        ("make && grep x a.txt", False),
+    ],
+)
+def test_what_stands_before_the_last_list_has_no_part_in_the_exit_code(command: str, is_answer: bool) -> None:
+    assert answers_with_1(command) == is_answer
+
+
 MISTAKEN = "What looks like ASCII may be something else"
 
 
@@ -222,6 +238,7 @@ MISTAKEN = "What looks like ASCII may be something else"
         ("l\u0455", "l⟨U+0455⟩", WRITTEN_OUT),
         ("ls –l fıle ｘ", "ls –l fıle ｘ", f"{MISTAKEN}: ı (U+0131), – (U+2013), ｘ (U+FF58)."),
         ("rm “a∕b” −r", "rm “a∕b” −r", f"{MISTAKEN}: “ (U+201C), ” (U+201D), − (U+2212), ∕ (U+2215)."),
+        ("cat 'a∕b' 'fıle – x'", "cat 'a∕b' 'fıle – x'", f"{MISTAKEN}: ı (U+0131), ∕ (U+2215)."),
         ("a⟨U+001B⟩", "a⟨U+27E8⟩U+001B⟩", f"{MISTAKEN}: ⟨ (U+27E8), ⟩ (U+27E9)."),
         ("x" * 600, "x" * 600, "The command is long: 600 characters."),
         ("a\n\n\nb\n", "a\n\n\nb\n", "The command has 4 lines."),
@@ -234,7 +251,8 @@ def test_nothing_of_it_is_hidden(command: str, shown: str, remark: str) -> None:
 
 def test_plain_commands_need_no_remark() -> None:
     written = ("Übung, å, đường, привет, 修正。", "Ціна «Меду» → 5 € ✓", "¿Qué? हिन्दी, ภาษาไทยที่ดี §3 ≤ ٣")
-    plain = (*HARMLESS, *(f"git commit -m '{text}'" for text in written))
+    signs = ("Τιμή · −5 € – “νέα”", "Name │ Price · −5 It’s 10–20")
+    plain = (*HARMLESS, *(f"git commit -m '{text}'" for text in (*written, *signs)))
     assert not [command for command in plain if list(remarks(command)) or unambiguous(command) != command]
 
 
