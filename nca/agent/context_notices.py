@@ -25,7 +25,8 @@ from nca.context.todo import steps_of
 from nca.context.view import Stub, is_shown, without_ranges
 from nca.errors import ContextDoesNotFit, StoreError
 from nca.events import ContextWarning
-from nca.humanize import one_line
+from nca.humanize import one_line, used_in_words
+from nca.messages import Entry
 from nca.models.catalog import money
 from nca.tools.planning import Compact
 from nca.words import Words
@@ -42,7 +43,7 @@ def context_warning(
 ) -> ContextWarning:
     """The event of a notice. `what_follows`: the next action, if compaction is automatic; `is_now`: it is due now."""
     measured, has_room = window.measure(), has_no_room(window) is None
-    message = f"Context: {measured.usage_ratio:.0%} used"
+    message = f"Context: {used_in_words(measured.usage_ratio)}"
     if level == "warning":
         numbers = f"{measured.used_tokens:,} / {measured.budget.budget_tokens:,} tokens"
         is_full = not measured.fits and not is_now
@@ -162,8 +163,11 @@ def where_we_were(
     """
     past = _near(window)
     work = (_plan(window), _failing(past), _changed(past, window.session.info.directory, files))
-    answers = (one for one in past.near() if one.message.role == "assistant" and one.message.text.strip())
-    answer, step = next(answers, None), _last_step(past)
+    since = () if newest else tuple(takewhile(lambda one: not _is_said(past, one), past.near()))
+    answers = (one for one in since if one.message.role == "assistant" and one.message.text.strip())
+    # What came before the newest message is neither an answer to it nor a step of it.
+    answer, step = next(answers, None), _last_step(past) if since else None
+    step = step if step is not None and step.seq >= since[-1].seq else None
     is_answered = answer is not None and (step is None or answer.seq > step.seq)
     if is_exchange_shown and not any(work) and (is_answered or step is None):
         return ()
@@ -172,6 +176,10 @@ def where_we_were(
         last = f"Last answer: {_short(answer.message.text)}"
     lines = (_task(past, newest), last, *work, _spent(window))
     return tuple(line for line in lines if line)
+
+
+def _is_said(past: Past, entry: Entry) -> bool:
+    return entry.message.role == "user" and past.said(entry.message) is not None
 
 
 def _near(window: Window) -> Past:
@@ -230,12 +238,12 @@ def _ended(called: Called) -> str:
 
 
 def _plan(window: Window) -> str:
+    """Of a list that two requests have passed over, nobody knows what is still open: `/todo` shows it."""
     seq, plan = window.history.newest_list or (0, {})
     done, left = steps_of(plan)
-    if not left:
+    if not left or not is_in_work(window.history, seq):
         return ""
-    which = "Plan" if is_in_work(window.history, seq) else f"Plan of message {seq}"
-    return f"{which}: {len(done)} of {len(done) + len(left)} done; open: {_named(left)}"
+    return f"Plan: {len(done)} of {len(done) + len(left)} done; open: {_named(left)}"
 
 
 def _failing(past: Past) -> str:
@@ -249,7 +257,7 @@ def _failing(past: Past) -> str:
         if called.has_run and not called.is_cut_off and any(arguments_of(called.call).get(name) for name in _COMMAND):
             latest.setdefault(asked(called.call), called)
     failed = next((one for one in latest.values() if one.has_failed), None)
-    return f"Fails: {_told(failed)}" if failed is not None else ""
+    return f"Failed: {_told(failed)}" if failed is not None else ""
 
 
 def _changed(past: Past, directory: str, files: FileHistory | None) -> str:
@@ -279,7 +287,7 @@ def _spent(window: Window) -> str:
 
 
 def _told(called: Called) -> str:
-    return _short(call_text(called, chars=_CHARS // 2))
+    return _short(call_text(called, chars=_CHARS // 2, is_headed=True))
 
 
 def _named(names: list[str]) -> str:
