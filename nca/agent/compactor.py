@@ -29,6 +29,7 @@ from nca.context.view import RECALL, Range, Summary, View
 from nca.errors import NcaError, ProviderFailure, StoreError, UsageError
 from nca.events import ContextCompaction, Listener, Notice
 from nca.file_history.history import FileHistory
+from nca.humanize import share
 from nca.models.catalog import saved_cost
 from nca.models.client import Reply
 from nca.sessions.views import CompactionRecord
@@ -355,9 +356,13 @@ class Compactor:
             by_kind = proposal.facts.by_kind() if proposal.facts else {}
             # What was piped in is not counted among the words: without this, a message that is cut seems to be whole.
             cut = ", the newest message cut" if proposal.cut_newest else ""
-            kept = f"; kept {kept_in_words(by_kind)}{cut}" if by_kind else ""
+            rest = "; recall finds the rest" if any(seen < there for seen, there in by_kind.values()) else ""
+            kept = f"; in view: {kept_in_words(by_kind)}{cut}{rest}" if by_kind else ""
             stages = stages_in_words(proposal.stages_used, new_writer(view, proposal.view))
-            return "completed", f"Compacted {numbers} ({before:.0%} → {after:.0%} of the budget, by {stages}{kept})."
+            return (
+                "completed",
+                f"Compacted {numbers} ({share(before)} → {share(after)} of the budget, by {stages}{kept}).",
+            )
         if trigger == "manual":
             self.window.rearm()
             advice = self._why_not_again(proposal) if any(isinstance(item, Summary) for item in view.items) else ""

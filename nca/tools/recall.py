@@ -113,7 +113,8 @@ class Recall(TypedTool):
 
     def summarize(self, arguments: dict[str, Any]) -> str:
         if arguments.get("expand"):
-            return f"recall {arguments['expand']}"
+            wanted = str(arguments["expand"])
+            return f"recall {'message ' if wanted.isdecimal() else ''}{wanted}"
         query, scope = arguments.get("query", ""), arguments.get("scope") or "session"
         asked = f"recall “{query}”" if query else "recall"
         return asked + {"session": "", "all": " in all sessions"}.get(scope, f" in {scope}" if query else f" {scope}")
@@ -153,7 +154,7 @@ class Recall(TypedTool):
         end = offset + len(piece)
         more = f"; continue with offset={end}" if end < len(text) else ""
         header = f"[{one_line(wanted, 60)}: characters {offset + 1}-{end} of {len(text)}{more}. {_FRAME}]"
-        return ToolOutcome(f"{header}\n{piece}", summary=f"{len(piece):,} characters")
+        return ToolOutcome(f"{header}\n{piece}", summary=counted(piece.rstrip("\n").count("\n") + 1, "line"))
 
 
 def answer(

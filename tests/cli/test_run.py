@@ -215,7 +215,7 @@ def test_a_message_larger_than_the_window_is_refused_unless_it_may_be_cut(provid
     assert "/context show" not in stream.stdout
     assert " has all." in stream.stdout
     # Its typed part is whole, and the message is not.
-    assert re.search(r"kept 1 of 1 of your messages, the newest message cut\)", cut.stderr)
+    assert re.search(r"in view: 1 of 1 of your messages, the newest message cut\)", cut.stderr)
 
 
 def test_a_message_that_has_no_room_beside_what_stays_is_refused_before_it_is_stored(

@@ -61,7 +61,7 @@ async def test_it_reads_only_and_is_there_with_an_archive_only(box: Toolbox, tmp
     assert box.permission("recall") == "read"
     assert "recall" not in default_toolbox(tmp_path).names
     assert box.describe(ToolCall("1", "recall", '{"query": "x", "scope": "all"}')) == "recall “x” in all sessions"
-    assert box.describe(ToolCall("1", "recall", '{"expand": "12"}')) == "recall 12"
+    assert box.describe(ToolCall("1", "recall", '{"expand": "12"}')) == "recall message 12"
     assert box.describe(ToolCall("1", "recall", '{"scope": "rules"}')) == "recall rules"
     assert box.describe(ToolCall("1", "recall", '{"query": "x", "scope": "a.py"}')) == "recall “x” in a.py"
 

@@ -17,7 +17,7 @@ from nca.context.retention import kept_in_words
 from nca.context.summary_writer import BY_CODE
 from nca.context.view import Range
 from nca.errors import UsageError
-from nca.humanize import counted, percent
+from nca.humanize import counted, used_in_words
 from nca.models.catalog import money
 from nca.terminal.commands.command import App
 from nca.terminal.commands.context_history import as_text, is_number, message_table, seq_of
@@ -252,7 +252,7 @@ def _seqs(app: App, wanted: str) -> list[int]:
 def usage_line(app: App) -> str:
     """The usage of the context, and above the compaction threshold the next action."""
     stats = app.conversation.context.stats(with_details=False)
-    used = f"Context: {percent(stats.usage_ratio)} used ({stats.used_tokens:,} / {stats.budget_tokens:,} tokens)."
+    used = f"Context: {used_in_words(stats.usage_ratio)} ({stats.used_tokens:,} / {stats.budget_tokens:,} tokens)."
     return f"{used} Next: {stats.next_rung}." if stats.is_high else used
 
 

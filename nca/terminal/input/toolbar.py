@@ -108,18 +108,18 @@ def toolbar(status: ToolbarStatus, width: int) -> list[tuple[str, str]]:
 def _values(status: ToolbarStatus) -> dict[str, tuple[str, str]]:
     """The style and the text of each name but `command` (nca.config.tables)."""
     # Imported here because the first prompt is shown before there is a status.
-    from nca.humanize import percent, short_of
+    from nca.humanize import share, short_of
     from nca.models.catalog import money
 
     style = "class:gauge.high" if status.is_high else "class:gauge"
-    share = percent(status.usage_ratio) if status.is_counted else "…"
+    used = share(status.usage_ratio) if status.is_counted else "…"
     tokens = short_of(status.used_tokens, status.budget_tokens) if status.is_counted else ""
     drawn = gauge(status.usage_ratio)
     return {
         "model": ("", one_line(status.model, 40)),
-        "usage": (style, " · ".join(filter(None, (f"{drawn} {share}", tokens)))),
+        "usage": (style, " · ".join(filter(None, (f"{drawn} {used}", tokens)))),
         "gauge": (style, drawn),
-        "percent": (style, share),
+        "percent": (style, used),
         "tokens": (style, tokens),
         "mode": ("class:hint" if status.permission == "auto" else "", one_line(status.permission, 20)),
         "auto": ("class:hint", f"auto-compaction {status.auto}" if status.auto != USUAL_AUTO else ""),

@@ -14,7 +14,7 @@ from rich.table import Column
 from rich.text import Text
 
 from nca.context.retention import kept_in_words
-from nca.humanize import counted, local_time, percent
+from nca.humanize import counted, local_time, used_in_words
 from nca.models.catalog import money
 from nca.terminal.panels.context_list import picture
 from nca.terminal.render.layout import Parted, new_table
@@ -153,7 +153,7 @@ def _spaced(*parts: RenderableType) -> Group:
 
 def _headline(stats: ContextStats) -> Text:
     about = "about " if stats.is_estimate else ""
-    text = Text(f"Context: {percent(stats.usage_ratio)} used", style="bold")
+    text = Text(f"Context: {used_in_words(stats.usage_ratio)}", style="bold")
     text.append(f" · {about}{stats.used_tokens:,} of {stats.budget_tokens:,} tokens", style="not bold")
     origin = f", {stats.window_origin}" if stats.window_origin else ""
     text.append(f" (window {stats.window_tokens:,}{origin})", style="not bold dim")

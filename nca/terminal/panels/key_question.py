@@ -157,7 +157,8 @@ class ApprovalKeys(KeyQuestion[Answer]):
 
     As in every line, Escape deletes the reason. Without a reason nothing is decided: it and Backspace lead back.
 
-    `a` holds for good, so it needs Enter; so does an answer to a call that was not shown whole.
+    `a` holds for good, so it needs Enter; so does an answer to a call that was not shown whole. The same letter again
+    shows more of it, and answers once all was shown.
 
     rule        what s and a allow; "": they are not answers
     show_more   shows the next part of the call
@@ -191,7 +192,13 @@ class ApprovalKeys(KeyQuestion[Answer]):
         first = self.take_back()
         if key.key == Keys.ControlM:
             return self._given(first, chosen)
-        match letter := str(key.key).lower():
+        letter = str(key.key).lower()
+        if chosen is not None and letter == first and self.lines_left():
+            self.show_more()
+            if self.lines_left():
+                self._first, self._chosen = first, chosen
+            return None
+        match letter:
             case "y":
                 return self._take_choice(letter, Answer("once"))
             case "s" if self.rule:
@@ -235,7 +242,7 @@ class ApprovalKeys(KeyQuestion[Answer]):
             return Text(f"No. Reason for the model ({how}): {one_line(self.unsent)}▏", style="notice")
         left = self.lines_left()
         about = {"once": "once", "session": f"this session: {self.rule}", "always": f"always here: {self.rule}"}
-        keys = [("m", f"shows more ({counted(left, 'line')} left)")] if left else []
+        keys = [(self._first if self._chosen else "m", f"shows more ({counted(left, 'line')} left)")] if left else []
         if self._chosen is not None:
             unseen = ", with the part not shown" if left else ""
             what = ALL_EDITS if self._first == "e" else about[self._chosen.choice]

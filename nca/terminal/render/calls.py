@@ -176,6 +176,8 @@ PART_LINES = 100
 PIECE_CHARS = 2_000
 """A longer line counts as several."""
 INDENT = "  "
+_NO_RULE = "Asked each time: a rule can cover plain commands only, and this line could do more."
+"""A rule that names a command must mean what it says (nca.tools.shell.command_rules)."""
 
 
 class ApprovalPanel:
@@ -208,6 +210,8 @@ class ApprovalPanel:
             parts.append(_Folded([(Text(f"in {marked(asked.directory)}", style="quiet"), "")]))
         if asked.warning:
             parts.append(Text(one_line(asked.warning, 600), style="failure"))
+        if asked.directory and asked.allowed_by == "tool":
+            parts.append(Text(_NO_RULE, style="quiet"))
         return Group(*parts)
 
     def more(self) -> RenderableType:

@@ -242,8 +242,12 @@ def _depth(tokens: Iterable[Token]) -> int:
     return deepest
 
 
-def _in_clear(tokens: Iterable[Token]) -> Iterator[Token]:
-    """The same tokens with safe text, and with links and images as text and target."""
+def _in_clear(tokens: Iterable[Token], quotes: int = 0) -> Iterator[Token]:
+    """The same tokens with safe text, and with links and images as text and target.
+
+    A line that is quoted stays one: it is somebody's text, where Markdown would join it with the next. `quotes`: how
+    many are open.
+    """
     open_links: list[tuple[str, list[str]]] = []
     for token in tokens:
         token.content = to_terminal(token.content)
@@ -262,9 +266,12 @@ def _in_clear(tokens: Iterable[Token]) -> Iterator[Token]:
             case "image":
                 yield Token("text", "", 0, content=f"image: {token.content}".rstrip(": "))
                 yield from _target(to_terminal(str(token.attrs.get("src", ""))))
+            case "softbreak" if quotes:
+                yield Token("hardbreak", "br", 0)
             case _:
+                quotes += token.nesting if token.tag == "blockquote" else 0
                 if token.children:
-                    token.children = list(_in_clear(token.children))
+                    token.children = list(_in_clear(token.children, quotes))
                 yield token
 
 

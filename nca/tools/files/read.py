@@ -70,10 +70,8 @@ class ReadFile(TypedTool):
 
     def summarize(self, arguments: dict[str, Any]) -> str:
         line = f"read {shown(str(arguments.get('path', '')))}"
-        if "offset" not in arguments and "limit" not in arguments:
-            return line
         first = max(1, int(arguments.get("offset") or 1))
-        return f"{line} lines {first}–{first + int(arguments.get('limit') or MAX_LINES) - 1}"
+        return f"{line} from line {first:,}" if first > 1 else line
 
     def _read(self, name: str, offset: int, limit: int) -> ToolOutcome:
         path = self.workspace.resolve_to_read(name)
@@ -204,9 +202,8 @@ def _answer(name: str, page: _Page, *, asked_last: int, is_new: bool) -> ToolOut
         why = "no more fit; " if page.last < asked_last else ""
         text += f"[{why}continue with offset={page.last + 1}]"
     is_part = page.total is not None and lines < page.total
-    return ToolOutcome(
-        header + text, summary=f"{lines:,} of {page.total:,} lines" if is_part else counted(lines, "line")
-    )
+    which = f"line {page.first:,}" if lines == 1 else f"lines {page.first:,}–{page.last:,}"
+    return ToolOutcome(header + text, summary=f"{which} of {page.total:,}" if is_part else counted(lines, "line"))
 
 
 class ListDirectory(TypedTool):

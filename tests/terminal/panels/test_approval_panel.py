@@ -6,6 +6,7 @@ import io
 import re
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -29,6 +30,14 @@ def asked(
     *, command: str = "", diff: str = "", path: str = "", directory: str = "", warning: str = ""
 ) -> ApprovalAsked:
     return ApprovalAsked("c", "tool", "write", "", path, command, diff, warning, "", directory)
+
+
+def test_a_command_that_no_rule_can_cover_says_so() -> None:
+    call = asked(command="echo $HOME", directory="/work")
+    assert any(row.startswith("Asked each time") for row in rows(msgspec.structs.replace(call, allowed_by="tool")))
+    assert not any(
+        row.startswith("Asked each time") for row in rows(msgspec.structs.replace(call, allowed_by="subject"))
+    )
 
 
 def rows(call: ApprovalAsked, width: int = 80) -> list[str]:

@@ -229,7 +229,7 @@ def test_all_has_tools_files_roles_each_compaction_and_where_every_command_is() 
 def test_more_than_the_budget_is_shown_as_it_is() -> None:
     over = replace(STATS, used_tokens=3_000_000, usage_ratio=1.5, parts={"conversation": 3_000_000})
     lines = drawn(over, 80)
-    assert lines[0].startswith("Context: 150% used")
+    assert lines[0].startswith("Context: 50% over the budget")
     assert any("free" in line and line.split()[1:3] == ["0", "0%"] for line in lines)
 
 

@@ -99,7 +99,7 @@ def test_arrows_and_pastes_answer_nothing() -> None:
 def test_what_was_not_shown_whole_needs_a_second_key() -> None:
     left = [112]
     question = ApprovalKeys(
-        rule="shell make", show_more=lambda: left.__setitem__(0, left[0] - 100), lines_left=lambda: left[0]
+        rule="shell make", show_more=lambda: left.__setitem__(0, max(0, left[0] - 100)), lines_left=lambda: left[0]
     )
     assert "112 lines left" in question.line().plain
     for key in "ys":
@@ -108,8 +108,12 @@ def test_what_was_not_shown_whole_needs_a_second_key() -> None:
     assert take(question, ENTER) == Answer("session")
     assert take(question, "yx\r") is None
     assert take(question, "y\r") == Answer("once")
-    assert take(question, "mm") is None
-    left[0] = 0
+    assert take(question, "y") is None
+    assert "y shows more (112 lines left)" in question.line().plain
+    assert take(question, "y") is None
+    assert "Enter once, with the part not shown  y shows more (12 lines left)" in question.line().plain
+    assert take(question, "y") is None
+    assert "y once  s this session" in question.line().plain
     assert take(question, "y") == Answer("once")
 
 

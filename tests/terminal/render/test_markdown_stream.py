@@ -278,6 +278,11 @@ def test_code_keeps_its_lines_exactly() -> None:
     ]
 
 
+def test_the_lines_of_a_quotation_stay_and_those_of_a_paragraph_flow() -> None:
+    lines = [line.strip() for line in drawn(["> Open daily\n> 9 to 5\n\nA line\nand its rest\n"]).splitlines()]
+    assert [line for line in lines if line] == ["▌ Open daily", "▌ 9 to 5", "A line and its rest"]
+
+
 @pytest.mark.parametrize("width", [20, 40, 80])
 def test_a_line_of_code_that_is_too_wide_goes_on_indented(width: int) -> None:
     call = "    return one_long_name(first_argument, second_argument, third_argument, 日本語日本語日本語)"

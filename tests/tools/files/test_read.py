@@ -48,7 +48,7 @@ async def test_a_whole_file_comes_as_it_is(root: Path) -> None:
     assert outcome.summary == "4 lines"
     (root / "one").write_text("x\n")
     assert (await ReadFile(Workspace(root)).call("one")).summary == "1 line"
-    assert (await ReadFile(Workspace(root)).call("a.txt", offset=2, limit=2)).summary == "2 of 4 lines"
+    assert (await ReadFile(Workspace(root)).call("a.txt", offset=2, limit=2)).summary == "lines 2–3 of 4"
 
 
 async def test_a_range_says_so_in_its_first_line_and_where_to_go_on_in_its_last(root: Path) -> None:
