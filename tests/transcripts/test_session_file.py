@@ -39,6 +39,9 @@ def test_everything_comes_back() -> None:
         assert read(raw) == copy
     assert set(to_json(copy, is_ascii=True)) <= {10, *range(32, 127)}
     assert read(to_json(copy), name="another").info.name == "another"
+    counted = json.loads(to_json(copy))
+    counted["session"]["messages"] += 90
+    assert read(json.dumps(counted).encode()).info.messages == len(copy.entries), "what is there is counted"
 
 
 def test_a_second_store_has_the_same_bytes_and_the_same_history() -> None:
@@ -230,7 +233,7 @@ def test_a_field_whose_name_is_half_a_pair_is_refused_in_one_line() -> None:
         read(EXPORTED.replace(b'"session":', b'"\\ud800":0,"session":'))
 
 
-def test_keys_are_taken_out_of_every_part() -> None:
+def test_keys_are_taken_out_of_every_part(monkeypatch: pytest.MonkeyPatch) -> None:
     key = "sk-" + "a1B2" * 6
     copy = redacted(full(f"a {key} b known-key"), Redactor({"MY_KEY": "known-key"}))
     raw = to_json(copy).decode()
@@ -238,6 +241,8 @@ def test_keys_are_taken_out_of_every_part() -> None:
     assert "known-key" not in raw
     assert raw.count("[redacted]") == raw.count("[redacted MY_KEY]") > 10
     assert read(raw.encode()) == copy
+    monkeypatch.setenv("OPENAI_API_KEY", "known-key-of-the-environment")
+    assert "known-key" not in to_json(redacted(full("a known-key-of-the-environment"))).decode()
 
 
 def test_a_log_without_anything_else_is_a_session() -> None:
