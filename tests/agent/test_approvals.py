@@ -293,7 +293,9 @@ async def test_accepting_edits_does_not_cover_what_is_unusual(room: Room, path: 
 @pytest.mark.parametrize(
     "path", [".nca/config.toml", ".nca/CONFIG.TOML", "sub/.nca/config.toml.bak", "../home/config.toml"]
 )
-async def test_nca_s_own_settings_are_written_in_no_mode(room: Room, path: str) -> None:
+@pytest.mark.parametrize("needs", ["write", "execute"])
+async def test_nca_s_own_settings_are_written_in_no_mode(room: Room, path: str, needs: Permission) -> None:
+    room.touch.permission = needs  # type: ignore[assignment, misc]
     conversation = room.open(
         both(touch(path)), agent__permission="auto", person=Person(), permissions__allow=[PermissionRule("*")]
     )
@@ -343,6 +345,21 @@ async def test_who_may_write_a_file_whole_may_change_parts_of_it_and_no_other_fi
         ("edit_file", "b.py"),
         ("write_file", "b.py"),
     ]
+
+
+@pytest.mark.parametrize("tool", ["write_file", "edit_file"])
+async def test_what_may_not_be_changed_in_one_way_may_not_be_in_another(room: Room, tool: str) -> None:
+    workspace, read = Workspace(room.root), FilesRead()
+    (room.root / "a.py").write_text("x = 1\n")
+    read.note(room.root / "a.py", b"x = 1\n")
+    calls = [
+        call("write_file", json.dumps({"path": "a.py", "content": "x = 2\n"})),
+        call("edit_file", json.dumps({"path": "a.py", "old_text": "x = 1", "new_text": "x = 3"})),
+    ]
+    writing = Toolbox([WriteFile(workspace, read), EditFile(workspace, read)])
+    denied = [PermissionRule(tool, "a.py")]
+    await room.open(*calls, toolbox=writing, agent__permission="auto", permissions__deny=denied).send("Go")
+    assert (room.root / "a.py").read_text() == "x = 1\n"
 
 
 MASKED = ("x = \u202e1", "pass\u200bword = 1", "if user == '\u0430dmin': pass", "\u3164 = 1", "a\u0301 \U000e0041")

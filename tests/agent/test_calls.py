@@ -180,10 +180,12 @@ async def test_all_calls_that_ran_side_by_side_when_nca_was_killed_may_have_had_
 
 async def test_no_command_runs_after_a_change_that_failed(room: Room) -> None:
     made = [("change", '{"say": "fail"}'), ("change", "{}"), ("execute", "{}"), ("look", "{}")]
-    conversation = room.open(calls(*made), calls(("execute", '{"wait": 2}')), "Done.")
+    looked = calls(("look", '{"say": "fail"}'), ("execute", '{"wait": 2}'))
+    conversation = room.open(calls(*made), looked, "Done.")
     await conversation.send("Change and test")
     not_run = "[not run: change before it in the same message failed; call it again when that is right]"
-    assert results(conversation)[1:] == ["1", not_run, "1", "2"]
+    assert results(conversation)[1:4] == ["1", not_run, "1"]
+    assert results(conversation)[5:] == ["2"], "a look that failed has changed nothing"
     finished = [event for event in room.events if isinstance(event, ToolFinished)]
     assert [(event.is_error, event.summary) for event in finished][2] == (True, "not run: change failed")
     assert sum(isinstance(event, ToolStarted) for event in room.events) == len(finished)

@@ -14,7 +14,7 @@ from nca.agent.conversation import Conversation
 from nca.config.loaded import defaults
 from nca.context.tokens import message_tokens
 from nca.context.view import Marker, Stub
-from nca.errors import ContextDoesNotFit
+from nca.errors import ContextDoesNotFit, ProviderFailure, StoreError, UsageError
 from nca.events import ContextCompaction, Event, Notice, SideRequestFinished
 from nca.messages import Message, ToolCall, user_message
 from nca.models.catalog import ModelFacts
@@ -65,6 +65,8 @@ async def test_the_diffs_of_compactions_count_each_message_where_it_was_shortene
         window.append(*agent_turn(12, 200, name=name), *talk(1))
         preview = await compactor.preview()
         assert compactor.accept(preview).compacted
+        with pytest.raises(UsageError, match="changed since the preview"):
+            compactor.accept(preview)
         diff = compaction_diff(window, window.session.views.compactions()[-1])
         assert preview.stubbed == diff.shortened > 0
         shortened.append(diff.shortened)
@@ -98,6 +100,36 @@ async def test_after_two_compactions_in_vain_one_event_says_so_and_no_third_is_t
     window.use(loaded.with_value("context.stages", ["truncate"], "the test"), FACTS)
     assert window.due() == "compact"
     assert await grow_to(0.97) == ["starting", "completed"]
+
+
+async def test_a_preview_that_is_due_comes_once_and_a_failure_is_said_as_one() -> None:
+    store, events = Store.open(None), list[Event]()
+    values = {"model.context_window": 8_000, "context.compact_threshold": 0.80, "context.auto": "preview"}
+    loaded = defaults().with_values({"context.stages": ["prune"], **values}, "the test")
+    window = window_of(store, store.create(directory="/", model=FACTS.name), loaded, FACTS, prompt="")
+    compactor = compactor_of(window, ScriptedModel([], facts=FACTS), events.append)
+    while window.due() != "compact":
+        window.append(*agent_turn(1, 200), *talk(1))
+    for _ in range(2):
+        await compactor.before_request()
+    window.session.close()
+    with pytest.raises(StoreError):
+        await compactor.compact("manual")
+    phases = [event.phase for event in events if isinstance(event, ContextCompaction)]
+    assert phases == ["preview", "starting", "failed"]
+
+
+async def test_after_a_refusal_that_names_no_limit_less_is_sent_than_was() -> None:
+    store = Store.open(None)
+    loaded = defaults().with_value("model.summarizer", "none", "the test")
+    window = window_of(store, store.create(directory="/", model=FACTS.name), loaded, FACTS)
+    window.append(*talk(60))
+    before = window.measure()
+    assert before.used_tokens < 0.4 * before.budget.budget_tokens
+    refused = ProviderFailure("compact", is_overflow=True)
+    compactor = compactor_of(window, ScriptedModel([], facts=FACTS))
+    assert await compactor.recover(refused, share=0.7, explain=lambda: None)
+    assert window.measure().used_tokens <= 0.7 * before.used_tokens
 
 
 @pytest.mark.parametrize("source", ["typed", "pasted"])

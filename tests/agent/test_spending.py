@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from nca.agent.conversation import Conversation
+from nca.agent.spending import ask_beside
 from nca.config.loaded import defaults
-from nca.errors import CostLimitReached, ProviderError
+from nca.errors import CostLimitReached, ProviderError, ProviderFailure
 from nca.events import CallWritten, ErrorRaised, Event, Notice, SideRequestFinished, TextDelta, TurnFinished
 from nca.messages import Message, ToolCall, Usage
 from nca.models.catalog import ModelFacts
@@ -202,6 +203,16 @@ async def test_a_question_beside_that_fails_is_heard_of(tmp_path: Path) -> None:
     assert (heard.purpose, heard.model, heard.failure, heard.usage) == ("question", FACTS.name, "ProviderError", None)
 
 
+async def test_a_question_without_tools_is_not_asked_again_without_them(tmp_path: Path) -> None:
+    refused = ProviderError("No.", failure=ProviderFailure("leave_out", is_overflow=False, parameter="tools"))
+    model = ScriptedModel([refused, "Yes."], facts=FACTS)
+    conversation = Conversation.open(defaults(), store=Store.open(None), model=model, directory=tmp_path)
+    request = ModelRequest([{"role": "user", "content": "Why?"}], [])
+    with pytest.raises(ProviderError):
+        await ask_beside(conversation.user_input.window, model, request, "summary", lambda _: None)
+    assert len(model.requests) == 1
+
+
 class BreaksOff(ScriptedModel):
     """Breaks off in the middle of its answer."""
 
@@ -213,9 +224,11 @@ class BreaksOff(ScriptedModel):
         raise ProviderError("The connection broke off.")
 
 
-async def test_an_answer_that_breaks_off_counts_by_our_own_count(tmp_path: Path) -> None:
+@pytest.mark.parametrize("begins", [Delta(text="It begins, and "), Delta(reasoning="First of all, ")])
+async def test_an_answer_that_breaks_off_counts_by_our_own_count(tmp_path: Path, begins: Delta) -> None:
     store = Store.open(tmp_path / "sessions.db")
     model = BreaksOff([], facts=FACTS)
+    model.begins = begins
     conversation = Conversation.open(defaults(), store=store, model=model, directory=tmp_path)
     measured = (await conversation.send("Begin.")).reason, conversation.context.stats().used_tokens
     assert measured[0] == "failed"

@@ -231,7 +231,9 @@ async def test_a_plan_stays_a_plan(room: Rooms) -> None:
 async def test_a_long_task_is_compacted_in_its_own_window_and_its_limit_is_told(room: Rooms) -> None:
     (room.path / "big.txt").write_text("".join(f"Line {number} of a long story.\n" for number in range(300)))
     looks = [call("read_file", f'{{"path": "big.txt", "offset": {n + 1}}}', f"c{n}") for n in range(15)]
-    conversation = room.start([call("task", TASK), "Done."], looks, settings={"agent.max_steps": 15})
+    # The person compacts by hand; a task does by itself.
+    settings = {"agent.max_steps": 15, "context.auto": "off"}
+    conversation = room.start([call("task", TASK), "Done."], looks, settings=settings)
     await conversation.send("Find the flag.")
     inner = room.requests(inner=True)
     assert len(inner) == 15
@@ -241,6 +243,17 @@ async def test_a_long_task_is_compacted_in_its_own_window_and_its_limit_is_told(
     assert conversation.context.history() == []
     result = conversation.context.entries[2].message
     assert (result.text, result.is_error) == ("[the task reached its limit of 15 steps]", True)
+
+
+async def test_what_a_task_found_up_to_its_limit_is_an_answer(room: Rooms) -> None:
+    found = Message("assistant", "Not under the first.", (ToolCall("c1", "read_file", '{"path": "notes.txt"}'),))
+    conversation = room.start([call("task", TASK), "Done."], [priced(found, 0.1)] * 2, settings={"agent.max_steps": 2})
+    await conversation.send("Find the flag.")
+    result = conversation.context.entries[2].message
+    assert result.text == "Not under the first.\n[the task reached its limit of 2 steps]"
+    assert not result.is_error
+    (told,) = (event for event in room.of(ToolFinished) if event.name == "task")
+    assert told.summary == "2 steps, 2,020 tokens"
 
 
 async def test_an_answer_is_admitted_like_every_result(room: Rooms) -> None:

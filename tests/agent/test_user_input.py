@@ -9,6 +9,7 @@ import pytest
 
 from nca.agent.conversation import Conversation
 from nca.agent.mentions import Beside
+from nca.config.tables import PermissionRule
 from nca.errors import ProviderError
 from nca.events import ContextCompaction, ErrorRaised, Notice
 from nca.messages import Message
@@ -64,6 +65,16 @@ async def test_what_comes_along_has_the_room_that_the_compaction_makes(
         ("$ date", VALUE, False),
     ]
     assert any(VALUE in str(content) and FILE in str(content) for content in sent_by(conversation))
+
+
+async def test_a_file_that_a_rule_protects_is_not_attached_and_of_no_file_its_keys_are(room: Room) -> None:
+    (room.path / "secret.txt").write_text(VALUE)
+    (room.path / "env.txt").write_text("API_KEY=4f1c6a0b92de4f1c6a0b92de4f1c6a0b\n")
+    conversation = room.open(["Fine."], settings={"permissions.deny": [PermissionRule("read_file", "secret.txt")]})
+    assert (await conversation.send("See @secret.txt")).reason == "failed"
+    assert not list(conversation.context.entries)
+    await conversation.send("See @env.txt")
+    assert [part.text for part in newest(conversation).attachments] == ["API_KEY=[redacted]\n"]
 
 
 async def test_a_file_without_room_is_refused_and_nothing_is_lost(room: Room) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from nca.errors import SessionLocked, StoreError
 from nca.sessions import Store
-from nca.sessions.lock import FileLock, lock_session
+from nca.sessions.lock import FileLock, HeldHere, lock_session
 from tests.sessions.samples import filled, said
 
 HOLDER = """
@@ -154,8 +154,24 @@ def test_readers_share_and_writers_do_not(tmp_path: Path) -> None:
     second = FileLock.acquire(tmp_path / "x", is_shared=True)
     assert second is not None
     assert FileLock.acquire(tmp_path / "x") is None
+    assert not second.take_alone()
     first.release()
+    assert FileLock.acquire(tmp_path / "x") is None, "it is shared as before"
+    assert second.take_alone()
+    assert FileLock.acquire(tmp_path / "x", is_shared=True) is None
     second.release()
+
+
+def test_threads_share_a_lock_as_processes_do(tmp_path: Path) -> None:
+    here = HeldHere()
+    first, second = (here.acquire(tmp_path, is_shared=True) for _ in range(2))
+    assert first is not None
+    assert second is not None
+    first.close()
+    assert here.acquire(tmp_path, is_shared=False) is None
+    second.close()
+    with here.acquire(tmp_path, is_shared=False) or pytest.fail("nobody has it"):
+        assert here.acquire(tmp_path, is_shared=True) is None
 
 
 def test_a_lock_that_cannot_be_made_is_said(tmp_path: Path) -> None:
