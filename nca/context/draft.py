@@ -240,7 +240,8 @@ class Draft:
                 self._turn += 1
             seqs = range(first, last + 1)
             is_locked = not self.locked.isdisjoint(seqs)
-            is_unseen = not is_locked and not self.unseen.isdisjoint(seqs)
+            # With a todo list among its calls it is both: new results are no less new beside it.
+            is_unseen = not self.unseen.isdisjoint(seqs) and self.history.pins.isdisjoint(seqs)
             raw = self.history.run_tokens(first, last)
             block = Block(first, last, self._turn, raw, is_locked or is_unseen, is_unseen)
             block.is_sound = regular is not None or regular_spans(messages[start : end + 1]) is not None

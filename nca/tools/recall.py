@@ -23,6 +23,8 @@ from nca.vocabulary import fitting_start
 MAX_ANSWER_TOKENS = 1_500
 MAX_EXPANDED_TOKENS = 4_000
 """In a window of any size."""
+REST_SHARE = 0.125
+"""The end of a text comes along if it needs no more than this share of the room: it would cost another call."""
 HITS = 10
 MOST_SHOWN = 60
 """Statements of one kind that an answer shows, if it has room for them."""
@@ -150,7 +152,9 @@ class Recall(TypedTool):
             return _page_of_lines(text, wanted, lines, room)
         if offset >= len(text):
             raise ToolError(f"{wanted} has {len(text):,} characters; offset {offset:,} is past its end")
-        piece = fitting(text[offset:], room)
+        whole = text[offset:]
+        piece = fitting(whole, int((1 + REST_SHARE) * room))
+        piece = piece if len(piece) == len(whole) else fitting(whole, room)
         end = offset + len(piece)
         more = f"; continue with offset={end}" if end < len(text) else ""
         header = f"[{one_line(wanted, 60)}: characters {offset + 1}-{end} of {len(text)}{more}. {_FRAME}]"

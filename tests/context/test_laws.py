@@ -206,6 +206,8 @@ def _seen(outcome: Outcome | None) -> str:
 
 
 everywhere = pytest.mark.parametrize("seen", [in_chat, by_library])
+Made = tuple[str, Mapping[str, object], str]
+"""A call: its tool, what it asks, and what came."""
 
 
 def typed(text: str) -> Message:
@@ -216,7 +218,7 @@ def said(text: str) -> Message:
     return Message("assistant", text)
 
 
-def step(number: int, *calls: tuple[str, Mapping[str, object], str], is_error: bool = False) -> Messages:
+def step(number: int, *calls: Made, is_error: bool = False) -> Messages:
     """Calls with what came back."""
     made = tuple(ToolCall(f"{number}-{at}", name, json.dumps(given)) for at, (name, given, _) in enumerate(calls))
     results = [
@@ -303,13 +305,32 @@ def test_fifty_two_bookings_can_be_read(seen: Place, window: int) -> None:
     assert [at for at in range(52) if f"R-{7000 + at}" not in view] == []
 
 
+PLAN = ("todo", {"doing": "Compare the six", "open": ["Report"]}, "[0 of 2 done; now: Compare the six]")
+
+
 @everywhere
-def test_what_a_step_of_six_reads_brought_is_there_when_it_is_read(seen: Place) -> None:
+@pytest.mark.parametrize("beside", [(), (PLAN,)])
+def test_what_a_step_of_six_reads_brought_is_there_when_it_is_read(seen: Place, beside: Sequence[Made]) -> None:
     log = [message for at in range(25) for message in (typed(f"{at}. {WORDS}"), said(f"Noted as {at}."))]
     reads = [("read_file", {"path": f"f{at}.py"}, code(f"f{at}", 220)) for at in range(6)]
-    view = seen([*log, typed("Compare the six."), *step(9, *reads)], 16_000)
+    view = seen([*log, typed("Compare the six."), *step(9, *beside, *reads)], 16_000)
     for at in range(6):
         assert sum(f" f{at}_{line} = " in view for line in range(5, 220)) >= 8
+
+
+@everywhere
+def test_what_came_beside_a_todo_list_is_cut_no_more_than_other_results(seen: Place) -> None:
+    """The step with the list stays for the list; the rest of it has room as any older step has."""
+    log = [message for at in range(25) for message in (typed(f"{at}. {WORDS}"), said(f"Noted as {at}."))]
+    log += [
+        typed("Compare the two."),
+        *step(8, PLAN, ("read_file", {"path": "a.py"}, code("a", 150))),
+        *read(9, "b", 150),
+    ]
+    view = seen([*log, *read(10, "c", 400)], 16_000)
+    assert "Compare the six" in view
+    shown = {name: sum(f" {name}_{line} = " in view for line in range(5, 150)) for name in "ab"}
+    assert shown["a"] >= shown["b"] / 4 > 5
 
 
 def test_what_compactions_store_does_not_grow() -> None:

@@ -165,6 +165,16 @@ async def test_a_long_message_is_shown_in_pieces_that_join(box: Toolbox, store: 
     assert joined == whole
 
 
+@pytest.mark.parametrize(("share", "is_whole"), [(1.05, True), (1.3, False)])
+async def test_a_short_rest_costs_no_call_of_its_own(
+    box: Toolbox, session: Session, share: float, is_whole: bool
+) -> None:
+    words = int(share * MAX_EXPANDED_TOKENS)
+    session.log.append([Message("user", "word " * words)])
+    outcome = await run(box, expand=str(session.log.head))
+    assert ("continue with offset" not in outcome.text) == is_whole
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

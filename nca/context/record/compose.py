@@ -91,6 +91,7 @@ class Composer:
 
     kept        messages that stay as they are, with all that must stay beside them
     unseen      the step whose results the model has not seen: it stays, with as much of them as there is room for
+    listed      the step with the todo list: it stays, with what else it brought in as in any older step
     gone        messages that are no longer part of the conversation: somebody has cleared them
     numbered    the record's reader can look up a message by its number
     changed     files that the record of files knows to have changed
@@ -100,6 +101,7 @@ class Composer:
     settings: SummarizeSettings
     kept: tuple[Range, ...] = ()
     unseen: tuple[Range, ...] = ()
+    listed: tuple[Range, ...] = ()
     gone: tuple[Marker, ...] = ()
     numbered: bool = True
     changed: Sequence[tuple[int, str, str]] = ()
@@ -148,12 +150,13 @@ class Composer:
             taken.levels[seq] = WHOLE
             past.readable |= self._names(seq)
         own: dict[str, Iterator[Piece]] = {}
+        # The calls of these steps stay whatever they cost: a request without the newest would not be valid.
+        staying = [shown(past, range(first, last + 1)) for first, last in (*self.listed, *self.unseen)]
+        for step in staying:
+            taken.left -= taken.cost(None, step.piece(0))
+            taken.levels.update(dict.fromkeys(step.shows, 0))
         if self.unseen:
-            new = shown(past, range(self.unseen[0][0], self.unseen[-1][1] + 1))
-            own[NEWEST] = map(new.piece, LEVELS)
-            # The calls of this step stay whatever they cost: a request without them would not be valid.
-            taken.left -= taken.cost(None, new.piece(0))
-            taken.levels.update(dict.fromkeys(new.shows, 0))
+            own[NEWEST] = map(staying[-1].piece, LEVELS)
         elif self._ends_with_answer(past):
             answer = shown(past, range(self.history.head, self.history.head + 1))
             own[CLOSING], own[NEWEST] = iter([answer.piece(LEAST_WORDS_TOKENS)]), map(answer.piece, LEVELS)

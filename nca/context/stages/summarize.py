@@ -12,14 +12,12 @@ from nca.context.history import History
 from nca.context.importance import importances
 from nca.context.record.compose import Composer, Prose, filled, room_for
 from nca.context.record.past import is_record
-from nca.context.record.steps import cut_content
 from nca.context.record.text import read_again
 from nca.context.request import repair
 from nca.context.rules.untouchable import COLLAPSE
 from nca.context.summary import SummaryFailure, SummaryJob, SummaryReply, SummaryRequest, Written, cut_text, named_by
 from nca.context.summary_input import MAX_CHUNKS, MESSAGE_CHARS
 from nca.context.summary_writer import BY_CODE, Surroundings, write
-from nca.context.todo import NAME as TODO
 from nca.context.tokens import message_tokens, text_tokens
 from nca.context.view import Marker, Range, Stub, Summary, Verbatim, View, is_in, merge_ranges, seqs, without_ranges
 from nca.messages import Entry, Message
@@ -165,16 +163,18 @@ def _composer(draft: Draft, job: SummaryJob, preserved: Sequence[Block] = ()) ->
         stub for stub in stubs if stub.stage == COLLAPSE or stub.seq == draft.newest_user or is_in(stub.seq, pinned)
     ]
     gone = tuple(part for part in draft.parts if isinstance(part, Marker) and not part.text)
-    kept = [(block.first, block.last) for block in locked if not block.is_unseen]
+    listed = [block for block in locked if id(block) not in staying and _is_listed(draft, block)]
+    kept = [(block.first, block.last) for block in locked if not block.is_unseen and block not in listed]
     return Composer(
         history,
         job.settings.summarize,
         kept=without_ranges(kept, [*(span for marker in gone for span in marker.ranges), *history.view.aside]),
         unseen=tuple((block.first, block.last) for block in locked if block.is_unseen),
+        listed=tuple((block.first, block.last) for block in listed),
         gone=gone,
         numbered=job.has_recall,
         changed=job.changed_files,
-        stubs=(*kept_stubs, *_beside_list(draft, locked)),
+        stubs=tuple(kept_stubs),
         most_messages=job.settings.max_messages,
         steps_ratio=job.settings.keep_recent_ratio,
         # Turns that were trimmed for their number stay hidden.
@@ -182,20 +182,10 @@ def _composer(draft: Draft, job: SummaryJob, preserved: Sequence[Block] = ()) ->
     )
 
 
-def _beside_list(draft: Draft, locked: Sequence[Block]) -> Iterator[Stub]:
-    """The todo list stays with its step; the results of other calls of that step are cut."""
-    history = draft.history
-    seq = history.newest_list[0] if history.newest_list is not None else 0
-    block = next((block for block in locked if block.first == seq and not block.is_unseen), None)
-    if block is None or any(one in history.pins or one == draft.newest_user for one in block.seqs):
-        return
-    lists = {call.id for call in history.message(seq).tool_calls if call.name == TODO}
-    for one in block.seqs:
-        message = history.message(one)
-        if message.role == "tool" and message.tool_call_id not in lists and one not in block.stubs:
-            stub = cut_content(message, one, 0)
-            if stub is not None:
-                yield Stub(one, draft.placeholder(stub.text), stub.stage)
+def _is_listed(draft: Draft, block: Block) -> bool:
+    """Whether a step stays for its todo list alone, so that what else it brought in may be cut."""
+    seq = draft.history.newest_list[0] if draft.history.newest_list is not None else 0
+    return block.first == seq and not block.is_unseen and draft.history.pins.isdisjoint(block.seqs)
 
 
 def _earlier(parts: Sequence[Part]) -> list[Prose]:
