@@ -10,7 +10,7 @@ import re
 import time
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import takewhile
 from typing import Any
@@ -160,7 +160,8 @@ _PHRASE = rf"(?:{_WRITTEN}|[^\W_]|[^\S\n]|[.,:;!?…/–—-])+"
 """Words of any script in a row, as in a sentence; quotes and signs of code end it."""
 _LATIN = "[A-Za-z\u00c0-\u024f]+"
 _NAME = r"[\w./:\\@=~-]*"
-_BEFORE_IN_NAME, _IN_NAME = rf"[A-Za-z]{_NAME}\Z", rf"{_NAME}[A-Za-z]"
+_BEFORE_IN_NAME, _IN_NAME = rf"[A-Za-z]{_NAME}\Z|=\s*\Z", rf"{_NAME}[A-Za-z]|[(\[{{]|\s*="
+"""A part of a Latin name or path, or the name of what code calls or sets."""
 _LONGEST_NAME = 80
 _OPENING = "⟨"
 _MOST_MARKS = 30
@@ -200,8 +201,9 @@ class _Around:
     confusables), such as СОР or Το.
 
     In prose of their own script they are words, and a disguise elsewhere. What counts is the nearest that tells: a
-    name that they are part of, then their phrase, then the whole text. That is not asked in a command, where
-    a comment would excuse what is run. Only a word with letters that no Latin one has tells of its own script.
+    name that they are part of, then their phrase, then their line and the next lines with words. These are not asked in
+    a command, where a comment would excuse what is run. Only a word with letters that no Latin one has tells of its own
+    script.
     """
 
     def __init__(self, text: str, *, is_command: bool) -> None:
@@ -220,7 +222,7 @@ class _Around:
         ends, phrases = self._phrases
         near = takewhile(lambda one: one.start() < end, phrases[bisect_right(ends, start) :])
         own, latin = _told(" ".join(one[0] for one in near))
-        return not own and (bool(latin) or self._is_command or self._is_latin)
+        return not own and (bool(latin) or self._is_command or not self._is_beside_own(start))
 
     @cached_property
     def _phrases(self) -> tuple[list[int], list[re.Match[str]]]:
@@ -228,10 +230,21 @@ class _Around:
         phrases = list(re.finditer(_PHRASE, self._text))
         return [one.end() for one in phrases], phrases
 
+    def _is_beside_own(self, start: int) -> bool:
+        """Whether the line, or the nearest line with words above or below it, has a word of its own script."""
+        at = self._text.count("\n", 0, start)
+        nearest = (next((own for own, latin in lines if own or latin), 0) for lines in self._lines_from(at))
+        return any(nearest)
+
+    def _lines_from(self, at: int) -> Iterator[Iterable[tuple[int, int]]]:
+        lines = self._lines
+        yield [lines[at]]
+        yield (lines[place] for place in range(at - 1, -1, -1))
+        yield (lines[place] for place in range(at + 1, len(lines)))
+
     @cached_property
-    def _is_latin(self) -> bool:
-        own, latin = _told(self._text)
-        return own <= latin
+    def _lines(self) -> list[tuple[int, int]]:
+        return [_told(line) for line in self._text.split("\n")]
 
 
 def _told(text: str) -> tuple[int, int]:

@@ -65,10 +65,13 @@ strange = st.text(
             (text, text)
             for text in ("Но API меняется: СОР", "| СОР | 5 |\n| ТЕСТ | 6 |\nНичего", "Не Python, а Rust или С")
         ),
-        *(
-            (text, text)
-            for text in ("Ово је API, а то Python", "Το `laws.py` διαβάζει το αρχείο", "І Python, і СОР уже є")
+        *((text, text) for text in ("Ово је API, а то Python", "Το `laws.py` διαβάζει", "І Python, і СОР уже є")),
+        (
+            "+++ b/GR.md\n+# ΝΟΜΑΡΧΙΑ\n+\n+Το Python API είναι ok",
+            "+++ b/GR.md\n+# ΝΟΜΑΡΧΙΑ\n+\n+Το Python API είναι ok",
         ),
+        ("x = оре  # хто", "x = ⟨U+043E⟩⟨U+0440⟩⟨U+0435⟩  # хто"),
+        ("x (оре(1))  # хто", "x (⟨U+043E⟩⟨U+0440⟩⟨U+0435⟩(1))  # хто"),
         ("+++ сору.py\n+Всё о файле сору.py", "+++ ⟨U+0441⟩⟨U+043E⟩⟨U+0440⟩⟨U+0443⟩.py\n+Всё о файле сору.py"),
         ("see /home/СОР/x and СОР", "see /home/⟨U+0421⟩⟨U+041E⟩⟨U+0420⟩/x and ⟨U+0421⟩⟨U+041E⟩⟨U+0420⟩"),
     ],

@@ -15,7 +15,9 @@ from nca.models.catalog import ModelFacts
 from nca.models.model import ModelRequest, OnDelta, Reply
 from nca.sessions.store import Store
 from nca.testing.scripted import ScriptedModel, ScriptedReply
-from nca.tools.planning import Todo
+from nca.tools.files.edit import WriteFile
+from nca.tools.files.reading_rules import FilesRead
+from nca.tools.files.workspace import Workspace
 from nca.tools.toolbox import Toolbox
 from nca.words import words
 from tests.agent.test_conversation import LONG_ANSWER, SMALL, summary_or
@@ -119,9 +121,10 @@ async def test_where_a_person_has_set_when_it_is_applied_before_the_next_request
 
 async def test_its_card_names_the_request_that_it_comes_with(tmp_path: Path) -> None:
     events: list[Event] = []
-    plan = Message("assistant", None, (ToolCall("t1", "todo", '{"doing": "the first page", "open": ["the second"]}'),))
-    model = ScriptedModel([plan, *[summary_or(LONG_ANSWER[:300])] * 60], facts=SMALL)
-    conversation = opened(tmp_path, events, model=model, toolbox=Toolbox([Todo()]))
+    page = Message("assistant", None, (ToolCall("w1", "write_file", '{"path": "page.md", "content": "The first."}'),))
+    model = ScriptedModel([page, *[summary_or(LONG_ANSWER[:300])] * 60], facts=SMALL)
+    toolbox = Toolbox([WriteFile(Workspace(tmp_path), FilesRead())])
+    conversation = opened(tmp_path, events, model=model, settings={"agent.permission": "auto"}, toolbox=toolbox)
     await until_prepared(conversation, events)
     await until_ready(conversation)
     await conversation.send("Write the second page now, with all of this in mind: " + LONG_ANSWER[:600])

@@ -265,7 +265,7 @@ async def test_a_preview_without_prose_shows_no_empty_summary(tmp_path: Path) ->
         text = await stage.command("/context compact --preview")
         assert "Summary written by code" not in text, "nobody was to be asked"
         assert "## " not in text
-        assert "summarize with code; kept" in await stage.command("/context accept")
+        assert "summarize with code; in view: " in await stage.command("/context accept")
         assert "written by code; " in await stage.command("/context show")
 
 
