@@ -13,7 +13,6 @@ from typing import Any
 import msgspec
 
 from nca.context.rules.calls import LONGEST_ID, LONGEST_NAME, is_safe
-from nca.errors import UsageError
 
 MAX_TOOLS = 128
 
@@ -200,8 +199,18 @@ FAMILIES: Mapping[str, str] = {
     "vertex": "gemini",
     "vertex_ai": "gemini",
     "codestral": "mistral",
+    "claude": "anthropic",
+    "gpt": "openai",
 }
-"""Providers that speak another one's rules; all others speak OpenAI's."""
+"""Providers that speak another one's rules, and families of models; all others speak OpenAI's."""
+
+_IN_PRICE_MAP: Mapping[str, str] = {
+    "vertex_ai-language-models": "gemini",
+    "vertex_ai-anthropic_models": "anthropic",
+    "vertex_ai-mistral_models": "mistral",
+    "bedrock_converse": "anthropic",
+}
+"""Names that only litellm's price map has: models named without a provider get them."""
 
 
 def validate_request(
@@ -209,14 +218,13 @@ def validate_request(
 ) -> list[str]:
     """One line for each thing that the provider would refuse; empty if the request is valid.
 
-    `messages` are OpenAI-shaped. Raises UsageError for an empty provider.
+    `messages` are OpenAI-shaped.
     """
-    if not provider:
-        raise UsageError("validate_request: the provider is missing; valid: " + ", ".join(CHECKS) + ".")
     return CHECKS[family_of(provider)](messages, tools or ())
 
 
 def family_of(provider: str) -> str:
     """Whose rules a provider follows: a key of CHECKS."""
-    family = FAMILIES.get(provider.lower(), provider.lower())
+    name = provider.lower()
+    family = FAMILIES.get(name) or _IN_PRICE_MAP.get(name, name)
     return family if family in CHECKS else "openai"

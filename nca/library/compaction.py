@@ -5,6 +5,7 @@ Its parts: repair tool calls and results that lack their other half, and validat
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import InitVar, dataclass
 from typing import Any
@@ -17,14 +18,24 @@ from nca.context.plan import Proposal
 from nca.context.request import resolve
 from nca.context.retention import KeptFacts
 from nca.context.rules.calls import with_results_in_order, with_unique_ids, with_whole_pairs
-from nca.context.validate import CHECKS
+from nca.context.validate import CHECKS, FAMILIES
 from nca.context.validate import validate_request as check
 from nca.context.view import View
 from nca.errors import ContextDoesNotFit, InvalidMessages, UsageError
 from nca.humanize import kind_name
 from nca.library.engine import Engine, Summarizer
-from nca.library.inputs import history_of, in_library, is_list, read_conversation, read_text, read_tools, settings_of
+from nca.library.inputs import (
+    history_of,
+    in_library,
+    is_list,
+    read_conversation,
+    read_text,
+    read_tools,
+    settings_of,
+    shown,
+)
 from nca.messages import Message
+from nca.models.catalog import describe
 from nca.shapes.detect import shape_of
 from nca.shapes.shaped import ShapedMessages, without_notes
 from nca.wire import message_to_dict, plain_json
@@ -236,13 +247,13 @@ def validate_request(
     messages   in any shape that `compact` takes; the lines number messages as in OpenAI's shape, where a system
                prompt and each tool result are messages of their own
 
-    provider   openai, anthropic, gemini, mistral, or a name of theirs (azure, bedrock, vertex …); all others are
-               held to OpenAI's rules
+    provider   openai, anthropic, gemini, mistral, a name of theirs (azure, bedrock, vertex, claude …), or a model's
+               name; all others are held to OpenAI's rules
 
-    Raises UsageError for a missing provider, InvalidMessages for what `compact` cannot read and no rule names.
+    Raises UsageError for a missing or misspelled provider, InvalidMessages for what `compact` cannot read and no rule
+    names.
     """
-    if not read_text(provider, "provider"):
-        raise UsageError(f"provider: is missing; valid: {', '.join(CHECKS)}, or a name of theirs.")
+    provider = _read_provider(provider)
     if isinstance(messages, Mapping) or (is_list(messages) and messages and shape_of(messages) != "openai"):
         shaped = read_conversation(messages)
         rows = [message_to_dict(message) for message in shaped.messages]
@@ -256,6 +267,22 @@ def validate_request(
     if not problems:
         read_conversation(messages)
     return problems
+
+
+def _read_provider(given: Any) -> str:
+    """A provider, or a model's by its name. A name that is nearly a known one is a slip. Raises UsageError."""
+    name, known = read_text(given, "provider").strip(), (*CHECKS, *FAMILIES)
+    first = name.split("/", 1)[0].lower()
+    if first in known:
+        return first
+    if not first or difflib.get_close_matches(first, known, n=1, cutoff=_NEAR_RATIO):
+        wrong = f" = {shown(name)} is not known" if first else ": is missing"
+        raise UsageError(f"provider{wrong}; valid: {', '.join(known)}, a model's name, or another provider.")
+    return describe(name).provider or first
+
+
+_NEAR_RATIO = 0.8
+"""Above it, as difflib counts, a provider's name is a known one misspelled; none of litellm's providers is so near."""
 
 
 def _differs(before: Sequence[Message], after: Sequence[Message]) -> bool:

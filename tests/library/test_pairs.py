@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 import nca
 from nca.context.validate import pairs
 from nca.messages import Message
+from nca.models import price_map
+from nca.models.providers import PROVIDERS
 from nca.wire import message_to_dict
 from tests.context.logs import logs
 
@@ -176,10 +178,30 @@ def test_a_value_that_json_cannot_hold_is_refused_as_everywhere(value: Any, key:
     assert nca.validate_request([{"role": "user", "content": "Hi.", "_note": value}], "openai") == []
 
 
-@pytest.mark.parametrize("provider", ["", None, 5])
+@pytest.mark.parametrize("provider", ["", " ", None, 5])
 def test_a_provider_is_needed(provider: Any) -> None:
     with pytest.raises(nca.UsageError, match="provider: "):
         nca.validate_request([USER], provider)
+
+
+@pytest.mark.parametrize(
+    "provider", ["antropic", "open-ai", "gemni", "Mistrl", "cluade", "claude-3", "antropic/claude-x"]
+)
+def test_a_misspelled_provider_is_not_held_to_openais_rules(provider: str) -> None:
+    with pytest.raises(nca.UsageError, match="is not known; valid: openai, anthropic, gemini, mistral, azure, "):
+        nca.validate_request([USER], provider)
+
+
+@pytest.mark.parametrize(
+    "provider", ["claude", "anthropic/claude-x", "claude-sonnet-5-5", "gemini-2.5-pro", "Vertex_AI"]
+)
+def test_a_model_is_held_to_its_providers_rules(provider: str) -> None:
+    assert nca.validate_request([{"role": "assistant", "content": "Hi."}], provider)
+
+
+def test_every_provider_of_litellms_is_taken() -> None:
+    for provider in (*PROVIDERS, *price_map.providers()):
+        assert nca.validate_request([USER], provider) == []
 
 
 def test_a_broken_message_is_refused_by_its_place() -> None:
