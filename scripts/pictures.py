@@ -95,7 +95,7 @@ def chat(directory: Path, env: dict[str, str]) -> Iterator[tuple[str, str]]:
     terminal.key("y", "without lines")
     terminal.line(FOURTH, "it was not")
     terminal.wait("You said: ")
-    terminal.wait("Last step: ")
+    terminal.wait("So far: ")
     yield "chat", screen(terminal.rows(), "nca loop")
     terminal.clear()
     terminal.line("/context", "Esc leaves")
