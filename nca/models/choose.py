@@ -104,6 +104,9 @@ def named(name: str, settings: ModelSettings, env: Mapping[str, str], *, why: st
     """The choice for a model that is configured, or named with --model or /model."""
     if name.startswith(EMBEDDED):
         return Choice(model=name, why=why)
+    if name.lower().startswith("gemini-") and not settings.api_base:
+        # litellm would take it for Vertex AI's, which no API key opens.
+        name = f"gemini/{name}"
     base = settings.api_base or checked_endpoint(_provider(name), "", env)[0]
     has_prefix = "/" in name and bool(_provider(name))
     model = name if has_prefix or not base else f"openai/{name}"

@@ -16,6 +16,7 @@ from nca.models.providers import (
     EMBEDDED,
     address_of,
     address_setting,
+    install_command,
     is_loopback,
     key_of,
     provider_of,
@@ -31,6 +32,8 @@ _WANTS_TLS = "wants encryption (https).", "Set model.api_base to its address wit
 _CLOSED = frozenset({"ReadError", "RemoteProtocolError"})
 _NO_ADDRESS = frozenset({"UnsupportedProtocol", "InvalidURL"})
 _REFUSED_BY_PROXY = re.compile(r"^(4\d\d)\b", re.MULTILINE)
+_PACKAGES = {"azure": "azure-identity", "google": "google-auth", "vertexai": "google-cloud-aiplatform"}
+"""The packages with modules of another name that litellm imports only for some providers."""
 _RATE_WORDS = re.compile(r"\brate\b|per[ -]minute|throttl|too many", re.IGNORECASE)
 _BY_ACTION = {
     "compact": ("The context does not fit {model}", "Run /compact in the chat and try again."),
@@ -76,6 +79,10 @@ def explain(
         if isinstance(cause, RedirectRefused):
             advice = "Set model.api_base to the address that is right."
             return ProviderError(f"{cause}; nca does not follow it with your conversation and key", advice=advice)
+        if isinstance(cause, ModuleNotFoundError) and cause.name:
+            package = _PACKAGES.get(top := cause.name.partition(".")[0], top)
+            said = f"{model} needs the Python package {package}, which is not installed."
+            return ModelUnavailable(said, advice=f"Install it: {install_command(package)}")
     address = address_of(provider_of(model), api_base, os.environ)
     where = address or f"the provider of {model}"
     if lasting := _lasting(error, details, where, address):

@@ -120,6 +120,8 @@ def test_an_endpoint_in_the_environment_is_asked_for_its_model(variable: str) ->
         ("their/model", "openai/their/model", "http://there/v1"),
         ("groq/openai/gpt-oss-120b", "groq/openai/gpt-oss-120b", ""),
         ("claude-sonnet-4-5", "claude-sonnet-4-5", ""),
+        ("gemini-2.5-pro", "gemini/gemini-2.5-pro", ""),
+        ("gemini-99-new", "gemini/gemini-99-new", ""),
         ("embedded/smollm2-135m", "embedded/smollm2-135m", ""),
     ],
 )
@@ -131,6 +133,7 @@ def test_openais_address_is_for_openais_models_and_unknown_ones(name: str, model
 def test_a_configured_address_is_for_every_model() -> None:
     settings = ModelSettings(api_base="http://there/v1")
     assert named("anything", settings, {}).model == "openai/anything"
+    assert named("gemini-2.5-pro", settings, {}).model == "openai/gemini-2.5-pro"
     assert named("mistral/x", settings, {}) == Choice("mistral/x", "http://there/v1", "", "MISTRAL_API_KEY", "chosen")
     assert named("gpt-4o", NOTHING, {}).model == "gpt-4o"
 
@@ -165,6 +168,11 @@ def test_at_last_there_is_the_embedded_model(tmp_path: Path) -> None:
 async def test_a_missing_key_is_said_before_a_request() -> None:
     with pytest.raises(ModelUnavailable, match="MISTRAL_API_KEY is not set"):
         await open_model(named("mistral/mistral-large-latest", NOTHING, {}), defaults())
+
+
+def test_a_bare_gemini_has_the_key_of_gemini() -> None:
+    choice = named("gemini-2.5-pro", NOTHING, {"GEMINI_API_KEY": "g"})
+    assert (choice.api_key, choice.api_key_variable) == ("g", "GEMINI_API_KEY")
 
 
 async def test_a_choice_opens_to_a_model() -> None:

@@ -6,6 +6,7 @@ from nca.models.catalog import describe
 from nca.models.client import ModelRequest, ProviderModel
 from nca.models.explain import BrokenStream, EmptyAnswer, explain
 from nca.models.failures import NO_SERVER_TRIES, PassingFailure
+from nca.models.providers import install_command
 
 
 class Refused(Exception):
@@ -58,6 +59,20 @@ def test_every_failure_is_one_line_with_advice(error: Exception, said: str, advi
 def test_what_is_not_there_is_its_own_error() -> None:
     assert isinstance(explain(Refused(401, ""), model="m"), ModelUnavailable)
     assert isinstance(explain(Refused(404, ""), model="m"), ModelUnavailable)
+
+
+@pytest.mark.parametrize(
+    ("module", "package"), [("google.auth", "google-auth"), ("boto3", "boto3"), ("azure.identity", "azure-identity")]
+)
+def test_a_package_that_is_missing_here_is_no_error_of_the_provider(module: str, package: str) -> None:
+    """litellm gives every error that it does not know the status 500."""
+    error = Refused(500, f"litellm.APIConnectionError: No module named '{module}'")
+    error.__context__ = ModuleNotFoundError(f"No module named '{module}'", name=module)
+    explained = explain(error, model="vertex_ai/m")
+    assert isinstance(explained, ModelUnavailable)
+    assert not isinstance(explained, PassingFailure)
+    assert explained.message == f"vertex_ai/m needs the Python package {package}, which is not installed."
+    assert explained.advice == f"Install it: {install_command(package)}"
 
 
 def test_a_providers_text_is_bounded_and_on_one_line() -> None:

@@ -10,16 +10,13 @@ from __future__ import annotations
 import difflib
 import json
 import os
-import shlex
 import shutil
-import sys
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from nca.errors import UsageError
-from nca.models.providers import EMBEDDED
+from nca.models.providers import EMBEDDED, install_command
 
 RUNTIME = "xllamacpp"
 """The package that runs the embedded models."""
@@ -27,9 +24,7 @@ RUNTIME = "xllamacpp"
 
 def runtime_command() -> str:
     """The command that installs the runtime beside this nca, however nca was installed."""
-    python = shlex.quote(sys.executable)
-    pip = f"{python} -m pip install" if find_spec("pip") is not None else f"uv pip install --python {python}"
-    return f"{pip} {RUNTIME}"
+    return install_command(RUNTIME)
 
 
 @dataclass(frozen=True, slots=True)
