@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import sys
 
 from nca import __version__
@@ -257,6 +258,7 @@ def _with_typer(arguments: list[str]) -> int:
         if type(error).__name__ == "NoArgsIsHelpError":  # Typer has printed the help
             return EXIT_USAGE
         place = getattr(error, "ctx", None)
+        _drop_weak_matches(error)
         command = place.command_path if place else _command_path(app, arguments)
         said = _in_english(one_line(error.format_message()), command, type(error).__name__)
         raise UsageError(said, advice=f"Try '{command} --help'.") from error
@@ -279,6 +281,8 @@ def _command_path(command: Any, arguments: list[str]) -> str:
     return " ".join(words)
 
 
+_NEAR_RATIO = 0.72
+"""How alike (difflib) an option is that may be meant."""
 _PLAIN = {
     "Value error, ": "",  # how Typer names the kind of error that its own check raised
     "Input should be a valid integer, unable to parse string as an integer": "it is not a whole number",
@@ -305,13 +309,23 @@ def _in_english(said: str, command: str, kind: str) -> str:
     # What people type who ask other agents a question in the shell.
     if said.startswith(("No such option: -p.", "No such option: --print ")):
         return f"{said} One answer without a chat: nca run TEXT."
-    if command == "nca loop" and said.startswith("No such option: --session"):
-        return f"{said} Resume a session with --resume ID."
     if command != "nca run":
         return said
     if is_extra:
         return f"{said} Put a message of several words in quotes."
-    return f"{said} Put a text that begins with - after --." if kind == "NoSuchOption" else said
+    # A word such as --timeout is a mistaken option; -1/2 and "--x y" are texts.
+    is_text = kind == "NoSuchOption" and not re.match(r"No such option: --[\w-]+(?: \(|\.$)", said)
+    return f"{said} Put a text that begins with - after --." if is_text else said
+
+
+def _drop_weak_matches(error: Any) -> None:
+    """Leave only the options that may be meant: Typer compares the leading -- too, and offers --trust for --output."""
+    from difflib import get_close_matches
+
+    if getattr(error, "possibilities", None):
+        named = {one.lstrip("-"): one for one in error.possibilities}
+        near = get_close_matches(error.option_name.lstrip("-"), named, cutoff=_NEAR_RATIO)
+        error.possibilities = [named[one] for one in near]
 
 
 def _elsewhere(name: str) -> list[str]:

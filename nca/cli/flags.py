@@ -175,13 +175,15 @@ ExportFormat = Annotated[
 ]
 _TEXTS = "The first message, in quotes; with --resume, after the ID or TITLE. With piped input: see nca run."
 Texts = Annotated[list[str] | None, typer.Argument(metavar="TEXT", help=_TEXTS, autocompletion=sessions_to_resume)]
-Resume = Annotated[bool, typer.Option("--resume", "-r", help="Resume the session of an ID or TITLE, or pick one.")]
+Resume = Annotated[
+    bool, typer.Option("--resume", "--session", "-r", help="Resume the session of an ID or TITLE, or pick one.")
+]
 Continue = Annotated[
     bool,
     typer.Option(
         "--continue",
         "-c",
-        help="Continue this directory's last chat (nca run: its last run), or the last one anywhere.",
+        help="Continue this directory's last chat (nca run: its last run), or begin a session.",
     ),
 ]
 CompactThreshold = Annotated[str | None, typer.Option(help="Compact from this usage on: 0.8, 80 or 80%.")]

@@ -36,6 +36,7 @@ class LoopArguments(NamedTuple):
 _FLAGS = {f"--{name.rstrip('_').replace('_', '-')}": name for name in LoopArguments._fields if name != "texts"} | {
     f"-{name[0]}": name for name in ("continue_", "resume", "model")
 }
+_FLAGS["--session"] = "resume"  # as nca run calls it
 SWITCHES = {flag: name for flag, name in _FLAGS.items() if LoopArguments._field_defaults[name] is False}
 VALUES = {flag: name for flag, name in _FLAGS.items() if LoopArguments._field_defaults[name] is None}
 """The flags without and with a value, and their parameters. A test compares them with the command."""

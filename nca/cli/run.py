@@ -45,7 +45,10 @@ def run(
     prompt: Annotated[str | None, typer.Argument(help=PROMPT_HELP)] = None,
     model: flags.Model = None,
     session: Annotated[
-        str | None, typer.Option(help="Continue this session (id or name).", autocompletion=flags.sessions)
+        str | None,
+        typer.Option(
+            "--session", "--resume", "-r", help="Continue this session (id or name).", autocompletion=flags.sessions
+        ),
     ] = None,
     continue_: flags.Continue = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object: the answer and the figures.")] = False,

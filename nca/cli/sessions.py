@@ -138,7 +138,8 @@ def _archived(store: Store) -> list[SessionInfo]:
 
 def _row(info: SessionInfo, *, pin: str = "", model: str = "", by: str = "") -> str:
     marked = f"{info.id} {pin} " if pin else f"{info.id}  "
-    cells = (f"{marked}{local_time(info.updated_at)}", f"{info.messages:>6,}", model, by, title(info, _TITLE_CHARS))
+    about = f"{'(run) ' if info.kind == 'run' else ''}{title(info, _TITLE_CHARS)}"
+    cells = (f"{marked}{local_time(info.updated_at)}", f"{info.messages:>6,}", model, by, about)
     return "  ".join(filter(None, cells)).rstrip()
 
 

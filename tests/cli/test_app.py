@@ -48,8 +48,10 @@ def test_help_names_every_command(tmp_path: Path) -> None:
         (("config", "path", "model"), "nca: nca config path takes no 'model'. Try"),
         (
             ("run", "--modle", "x"),
-            "nca: No such option: --modle (Possible options: --model, --profile). Put a text",
+            "nca: No such option: --modle (Possible options: --model). Try",
         ),
+        (("loop", "--timeout", "3"), "nca: No such option: --timeout. Try 'nca loop --help'."),
+        (("run", "--output", "x", "hi"), "nca: No such option: --output. Try 'nca run --help'."),
         (
             ("hello",),
             'nca: No such command \'hello\'. A message to the model: nca loop "TEXT" in a chat, nca run "TEXT" for one'

@@ -31,12 +31,20 @@ def test_flags_and_parameters_are_those_of_the_command() -> None:
     assert defaults == LoopArguments()._asdict()
 
 
+def test_a_session_is_continued_by_the_same_names_in_both_commands() -> None:
+    whole: Any = build()
+    for command in ("loop", "run"):
+        names = [set(parameter.opts) for parameter in whole.commands[command].params]
+        assert {"--session", "--resume", "-r"} in names
+
+
 @pytest.mark.parametrize(
     ("words", "meant"),
     [
         ([], LoopArguments()),
         (["-c"], LoopArguments(continue_=True)),
         (["--resume", "abc"], LoopArguments(resume=True, texts=["abc"])),
+        (["--session", "abc"], LoopArguments(resume=True, texts=["abc"])),
         (["abc", "what next"], LoopArguments(texts=["abc", "what next"])),
         (["-m", "openai/x", "--plain"], LoopArguments(model="openai/x", plain=True)),
         (["--model=a=b", "--config", "f.toml"], LoopArguments(model="a=b", config=Path("f.toml"))),

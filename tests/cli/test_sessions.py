@@ -43,6 +43,12 @@ def test_without_a_store_there_are_no_sessions_and_none_is_made(home: Path) -> N
     assert not home.exists()
 
 
+def test_a_session_of_nca_run_is_marked_in_a_pipe(home: Path) -> None:
+    with store_in(home) as store, store.create(directory="/work", model="m", kind="run") as session:
+        session.log.append(said("count the lines"))
+    assert "  (run) count the lines" in run(home, "list").stdout
+
+
 def test_on_a_terminal_the_list_fits_the_window(tmp_path: Path) -> None:
     with store_in(tmp_path / "nca") as store, store.create(directory="/work", model="m") as session:
         session.log.append(said("fix the bug in parse.py and all of its tests"))
