@@ -121,7 +121,7 @@ def mentioned(said: Words, directory: Path, servers: Collection[str] = ()) -> li
                 )
             if is_file:
                 where = "" if name.startswith(("/", "~")) else f" in {directory}"
-                advice = "Nothing was sent; in `backquotes` a name is text."
+                advice = "Nothing was sent. To send it as text, put it in `backticks`."
                 raise UsageError(f"@{name}: there is no such file{where}.", advice=advice)
         elif path is not None and path not in found:
             found.append(path)

@@ -230,7 +230,7 @@ class Window:
             tokens = f"{self.budget.window_tokens:,}"
             yield (
                 f"The context window of {self.facts.name} is not known; {tokens} tokens are assumed"
-                " (/config model.context_window N says better)."
+                " (set it with /config model.context_window N)."
             )
         if self.state.way_out:
             yield self.state.way_out

@@ -43,6 +43,8 @@ def show(
     for pattern, values in loaded.patterns:
         found |= {f"for.{toml_value(pattern)}.{key}": values[key] for key in values if key in found}
     flags.say_notes(loaded.notes)
+    if not as_json and "context.fit" in found and found["context.fit"].origin == "default":
+        found["context.fit"] = found["context.fit"]._replace(origin="chat default")
     if as_json:
         facts = {key: {"value": one.value, "origin": one_line(one.origin)} for key, one in found.items()}
         echo(json.dumps(facts, indent=2, default=_plain))
@@ -306,7 +308,7 @@ def _show_table(found: Mapping[str, SettingValue]) -> None:
         head: list(map(Text, cells))
         for head, cells in zip(("setting", "value", "from"), zip(*rows, strict=True), strict=True)
     }
-    styles = ["dim" if origin == "default" else "" for *_, origin in rows]
+    styles = ["dim" if origin.endswith("default") else "" for *_, origin in rows]
     Console().print(fitting_table(columns, gives_way="value", least=_VALUE_CELLS, wraps=True, styles=styles))
 
 

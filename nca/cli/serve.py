@@ -53,7 +53,10 @@ def serve(
     max_body_mb: Annotated[int, typer.Option(help="The largest body of a request, in MiB.", min=1, max=1024)] = 32,
     timeout: Annotated[float, typer.Option(help="Seconds that a request may take.", min=0.1, max=3600)] = 60.0,
 ) -> int:
-    """Serve the context engine over HTTP: compress, compact, check and recall."""
+    """Serve the context engine over HTTP: compress, compact, check and recall.
+
+    Paths: /v1/compress, /v1/responses/compact, /v1/context/check and /v1/recall; /healthz and /readyz.
+    """
     from nca.serve.service import LOOPBACK, Options, open_views, read_tokens
 
     if tokens is None and host not in LOOPBACK:

@@ -25,6 +25,7 @@ from nca.errors import ContextDoesNotFit, InvalidMessages, UsageError
 from nca.humanize import kind_name
 from nca.library.engine import Engine, Summarizer
 from nca.library.inputs import (
+    Fit,
     history_of,
     in_library,
     is_list,
@@ -108,7 +109,7 @@ def compact(
     focus: str = "",
     tools: Sequence[Mapping[str, Any]] | None = None,
     settings: Mapping[str, Any] | None = None,
-    fit: str | None = None,
+    fit: Fit | None = None,
 ) -> CompactionResult:
     """Bring a conversation to its target.
 

@@ -27,7 +27,7 @@ from nca.errors import ContextDoesNotFit, ViewInUse
 from nca.library.beside_loop import beside_loop, drive_beside_loop
 from nca.library.compaction import items_of
 from nca.library.engine import AsyncSummarizer, Engine, Summarizer
-from nca.library.inputs import history_of, in_library, read_conversation, read_text, settings_of
+from nca.library.inputs import Fit, history_of, in_library, read_conversation, read_text, settings_of
 from nca.library.view_state import BEGINNING, read_state, saved_in
 from nca.messages import Entry, Message, with_tool_names
 from nca.sessions import Session, Store
@@ -124,7 +124,7 @@ class ContextView:
         summarizer: Summarizer | AsyncSummarizer | None = None,
         tools: Sequence[Mapping[str, Any]] | None = None,
         settings: Mapping[str, Any] | None = None,
-        fit: str | None = None,
+        fit: Fit | None = None,
         has_recall: bool = True,
         state: Mapping[str, Any] | None = None,
         store: Store | None = None,

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 from nca.config.paths import PathLike, read_path
 from nca.context import admission
@@ -20,7 +20,7 @@ from nca.messages import clean_text
 from nca.models.catalog import describe
 from nca.safe_files import write_atomically
 
-DIRECTIONS = ("both", "head", "tail")
+Direction = Literal["both", "head", "tail"]
 PRIVATE_FOLDER = 0o700
 """A tool's output may hold secrets: only its owner reads what is saved of it."""
 
@@ -45,7 +45,7 @@ def truncate_tool_output(
     *,
     max_bytes: int = MAX_OUTPUT_BYTES,
     max_lines: int = MAX_OUTPUT_LINES,
-    direction: str = "both",
+    direction: Direction = "both",
     save_to: PathLike | None = None,
 ) -> TruncatedOutput:
     """Cut a tool's output to its limits, on character boundaries.
@@ -63,7 +63,7 @@ def truncate_tool_output(
     limits = Limits(
         read_whole(max_bytes, "max_bytes", 1),
         read_whole(max_lines, "max_lines", 1),
-        read_choice(direction, "direction", DIRECTIONS),
+        read_choice(direction, "direction", get_args(Direction)),
     )
     folder = None if save_to is None else read_path(save_to, "save_to")
     admitted = admit_output(whole, **asdict(limits))

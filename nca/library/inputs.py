@@ -180,6 +180,9 @@ def shown(value: Any) -> str:
     return text if len(text) <= 60 else text[:59] + "…"
 
 
+Fit = Literal["cut", "refuse"]
+"""What happens to a newest message that alone is larger than the window."""
+
 Content = str | Sequence[Mapping[str, Any]]
 """Text, or parts such as {"type": "text", "text": …}."""
 

@@ -223,7 +223,9 @@ def _failed(request: Request, error: NcaError) -> Response:
 
 
 def _refused(request: Request, error: HTTPException) -> Response:
-    response = _error(error.status_code, "refused", error.detail)
+    is_path = error.status_code == 404  # the only one that Starlette raises; what work does not find is an NcaError
+    message = f"There is no such path; valid: {', '.join(PATHS)}." if is_path else error.detail
+    response = _error(error.status_code, "refused", message)
     response.headers.update(error.headers or {})
     return response
 

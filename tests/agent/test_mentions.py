@@ -248,7 +248,7 @@ def test_a_backslash_before_a_space_keeps_the_name_together(tmp_path: Path) -> N
 )
 def test_a_missing_file_of_any_kind_is_refused(name: str, tmp_path: Path) -> None:
     for text in (f"@{name} what is on it?", f"What is in @{name}?", f"@{name}\nSum it up.", f"Sum (it)\n@{name}"):
-        with pytest.raises(UsageError, match=r"there is no such file .* in `backquotes` a name is text"):
+        with pytest.raises(UsageError, match=r"there is no such file .* To send it as text, put it in `backticks`"):
             mentioned(words(text), tmp_path)
 
 

@@ -30,6 +30,11 @@ def test_the_files_on_disk_are_what_is_rendered() -> None:
     assert WRITER["REFERENCE_FILE"].read_text(encoding="utf-8") == REFERENCE, advice
 
 
+def test_each_meaning_makes_sense_alone() -> None:
+    """`/config KEY` shows it without its neighbours."""
+    assert not [key.name for key in KEYS.values() if re.search(r"(?i)\bthese\b|\bsuch (?!as\b)|the same as", key.about)]
+
+
 def test_each_setting_has_a_meaning_and_each_meaning_a_setting() -> None:
     rows = [field for key in KEYS.values() if key.value_type.row is not None for field in walk(key.value_type.row)]
     named = {(key.table, key.name.rpartition(".")[2]) for key in (*KEYS.values(), *rows) if key.about.strip()}

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import nca
+from nca.library.files import Direction
 
 LONG = "".join(f"line {number} of the output\n" for number in range(5_000))
 
@@ -34,15 +35,15 @@ def test_a_long_output_keeps_both_ends_and_says_so() -> None:
 
 
 @pytest.mark.parametrize(("direction", "kept", "gone"), [("head", "line 0 ", "line 4999"), ("tail", "4999", "line 0 ")])
-def test_the_direction_says_which_end_stays(direction: str, kept: str, gone: str) -> None:
+def test_the_direction_says_which_end_stays(direction: Direction, kept: str, gone: str) -> None:
     cut = nca.truncate_tool_output(LONG, max_lines=10, direction=direction)
     assert kept in cut.content
     assert gone not in cut.content
     assert cut.content.count("line ") == 10
 
 
-@given(st.text(max_size=400), st.integers(1, 200), st.sampled_from(["both", "head", "tail"]))
-def test_characters_are_never_split(text: str, most: int, direction: str) -> None:
+@given(st.text(max_size=400), st.integers(1, 200), st.sampled_from(get_args(Direction)))
+def test_characters_are_never_split(text: str, most: int, direction: Direction) -> None:
     cut = nca.truncate_tool_output(text, max_bytes=most, direction=direction)
     cut.content.encode("utf-8")
     assert cut.truncated or cut.content == text
@@ -50,8 +51,8 @@ def test_characters_are_never_split(text: str, most: int, direction: str) -> Non
     assert len(cut.content.encode()) <= most
 
 
-@given(st.text(min_size=60, max_size=600), st.integers(1, 500), st.sampled_from(["both", "head", "tail"]))
-def test_what_is_added_counts_towards_the_bytes(text: str, most: int, direction: str) -> None:
+@given(st.text(min_size=60, max_size=600), st.integers(1, 500), st.sampled_from(get_args(Direction)))
+def test_what_is_added_counts_towards_the_bytes(text: str, most: int, direction: Direction) -> None:
     with TemporaryDirectory() as folder:
         cut = nca.truncate_tool_output(text, max_bytes=most, direction=direction, save_to=folder)
     assert len(cut.content.encode()) <= most
@@ -175,7 +176,7 @@ def test_together_they_never_cost_more_than_the_budget(texts: list[str], most: i
             "max_bytes = 0 is not valid; valid: a whole number from 1",
         ),
         (lambda: nca.truncate_tool_output("x", max_lines=-1), "max_lines = -1 is not valid"),
-        (lambda: nca.truncate_tool_output("x", direction="middle"), "direction = 'middle' is not valid; valid: both"),
+        (lambda: nca.truncate_tool_output("x", direction="middle"), "direction = 'middle' is not valid; valid: both"),  # type: ignore[arg-type]
         (lambda: nca.truncate_tool_output("x", save_to=3), "save_to: expected a path, found a number"),  # type: ignore[arg-type]
         (lambda: nca.file_token_budget(-1), "context_window = -1 is not valid"),
         (lambda: nca.file_token_budget(100, -1), "used_tokens = -1 is not valid"),

@@ -84,6 +84,8 @@ def test_the_types_of_messages_are_of_the_three_shapes() -> None:
     assert nca.repair_tool_pairs(log).repaired
     with pytest.raises(nca.InvalidMessages, match=r"^message 1: role 'nobody' is not known"):
         nca.compact(WRONG)
+    with pytest.raises(nca.ConfigError, match=r"^fit = 'cutt'"):
+        nca.ContextView(fit="cutt")  # type: ignore[arg-type]
 
 
 async def test_a_view_takes_both_kinds_of_summarizer_and_gives_the_programs_own_messages() -> None:

@@ -187,7 +187,7 @@ def test_check_and_recall(url: str) -> None:
         ("/v1/context/check", {"input": "", "system_prompt": "x"}, 200, "within_budget"),
         ("/v1/context/check", {"messages": [], "system": "x", "current_prompt": "x"}, 200, "within_budget"),
         ("/v1/context/check", {"input": []}, 400, "input: the list is empty"),
-        ("/v1/nothing", {}, 404, "Not Found"),
+        ("/v1/check", {}, 404, "valid: /v1/compress, /v1/responses/compact, /v1/context/check, /v1/recall."),
     ],
 )
 def test_what_is_wrong_gets_one_line(url: str, path: str, body: Any, status: int, said: str) -> None:
