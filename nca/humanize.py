@@ -10,9 +10,9 @@ import re
 import time
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
-from itertools import takewhile
+from itertools import accumulate, takewhile
 from typing import Any
 
 from nca.errors import UsageError
@@ -231,20 +231,23 @@ class _Around:
         return [one.end() for one in phrases], phrases
 
     def _is_beside_own(self, start: int) -> bool:
-        """Whether the line, or the nearest line with words above or below it, has a word of its own script."""
-        at = self._text.count("\n", 0, start)
-        nearest = (next((own for own, latin in lines if own or latin), 0) for lines in self._lines_from(at))
-        return any(nearest)
-
-    def _lines_from(self, at: int) -> Iterator[Iterable[tuple[int, int]]]:
-        lines = self._lines
-        yield [lines[at]]
-        yield (lines[place] for place in range(at - 1, -1, -1))
-        yield (lines[place] for place in range(at + 1, len(lines)))
+        ends, beside_own = self._lines
+        return beside_own[bisect_right(ends, start)]
 
     @cached_property
-    def _lines(self) -> list[tuple[int, int]]:
-        return [_told(line) for line in self._text.split("\n")]
+    def _lines(self) -> tuple[list[int], list[bool]]:
+        """Where each line ends, and whether it, or the nearest line with words above or below it, has a word of its
+        own script."""
+        lines = self._text.split("\n")
+        told = list(map(_told, lines))
+        beside_own = [own > 0 for own, _ in told]
+        for places in (range(len(told)), range(len(told) - 1, -1, -1)):
+            is_near = False
+            for place in places:
+                own, latin = told[place]
+                beside_own[place] |= is_near
+                is_near = own > 0 if own or latin else is_near
+        return list(accumulate(len(line) + 1 for line in lines)), beside_own
 
 
 def _told(text: str) -> tuple[int, int]:

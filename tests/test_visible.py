@@ -105,3 +105,12 @@ def test_a_comment_excuses_no_name_in_a_command(command: str, is_masked: bool) -
 
 def test_what_is_kept_stays() -> None:
     assert written_out("a\tb\r\n", kept="\n\t") == "a\tb⟨U+000D⟩\n"
+
+
+def test_many_lines_of_words_that_look_latin_are_read_once() -> None:
+    """A file of them is looked at line by line; each line once more for each of them would take minutes."""
+    lines = ["ΑΑΑ", "Το δρομολόγιο", "ΑΑΑ", "ΑΑΑ", "plain", "ΑΑΑ"] + ["ΑΑΑ"] * 60_000
+    shown = written_out("\n".join(lines)).split("\n")
+    assert [place for place, (before, after) in enumerate(zip(lines, shown, strict=True)) if before == after] == [
+        *range(5)
+    ], "beside a line of their own script they are words"
