@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import sys
 
 from nca import __version__
@@ -294,6 +293,8 @@ _PLAIN = {
 
 def _in_english(said: str, command: str, kind: str) -> str:
     """Typer's words for a wrong option or word of a command, in whole sentences; for a message, how it is written."""
+    import re  # --version does without it
+
     for words, plain in _PLAIN.items():
         said = said.replace(words, plain)
     _, is_extra, words = said.partition("Got unexpected extra argument")
@@ -307,7 +308,7 @@ def _in_english(said: str, command: str, kind: str) -> str:
     if unknown and command == "nca" and "Did you mean" not in said:
         return f'{said} A message to the model: nca loop "TEXT" in a chat, nca run "TEXT" for one answer.'
     # What people type who ask other agents a question in the shell.
-    if said.startswith(("No such option: -p.", "No such option: --print ")):
+    if said.startswith(("No such option: -p.", "No such option: --print.", "No such option: --print ")):
         return f"{said} One answer without a chat: nca run TEXT."
     if command != "nca run":
         return said

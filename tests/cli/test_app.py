@@ -312,6 +312,6 @@ def test_on_a_narrow_terminal_an_error_is_broken_between_words() -> None:
         assert tty.ends() == 2
         assert [line.rstrip() for line in tty.shown() if line.strip()] == [
             "nca: No such option: --modle (Possible",
-            "options: --model, --profile). Try 'nca",
-            "loop --help'.",
+            "options: --model). Try 'nca loop",
+            "--help'.",
         ]
