@@ -56,12 +56,14 @@ def test_only_what_was_typed_attaches_commands_or_is_the_persons(folder: Path, t
     # What a pipe gives the chat may be a command; what it may do is up to the command.
     assert source == "piped" or line_kind(said) == "message"
     # Where nobody knows who said it, its shape decides.
-    own = typed_and_pasted(text_of(said))[0] if source == "foreign" else ""
+    is_paste = source == "pasted"
+    own = typed_and_pasted(text_of(said), is_paste=is_paste)[0] if is_paste or source == "foreign" else ""
     assert own_words(said) == own.strip()
     # Beside it, what was typed counts as ever.
     both = (*words("Look at @here.txt. Never push.\n"), *said)
     assert mentioned(both, folder) == [folder / "here.txt"]
-    assert own_words((*words("Never push.\n"), *said)) == f"Never push.\n{own}"
+    beside = own if source == "foreign" else ""
+    assert own_words((*words("Never push.\n"), *said)) == f"Never push.\n{beside}"
 
 
 def test_a_name_pasted_behind_a_typed_at_is_attached(folder: Path) -> None:

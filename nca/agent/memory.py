@@ -157,7 +157,7 @@ def _keep_out_of_git(notes: Path) -> None:
     Without it `git add .` would publish what a person said. One that is removed later does not come back.
     """
     days = day_file(notes, date.min).parent
-    if notes.parent.name != PROJECT_FOLDER or notes.exists() or days.exists():
+    if notes.parent.name != PROJECT_FOLDER or os.path.exists(notes) or os.path.exists(days):
         return
     with contextlib.suppress(OSError), (notes.parent / ".gitignore").open("x") as file:
         file.write(_OUT_OF_GIT.format(notes=notes.name, days=days.name))

@@ -19,6 +19,8 @@ WITHOUT_PROBES = {
     "colloque",
     "garza",
     "hangul",
+    "klinik",
+    "leoforeia",
     "merleg",
     "orion",
     "pantano",

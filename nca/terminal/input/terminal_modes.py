@@ -79,13 +79,15 @@ def _erase(shown: str) -> None:
     # Line mode takes from this module too, and does without prompt_toolkit.
     from prompt_toolkit.utils import get_cwidth
 
+    from nca.terminal.render.stream_writer import ERASE_DOWN
+
     columns = shutil.get_terminal_size().columns
     *sent, last = (get_cwidth(line) for line in shown.split("\n"))
     rows = sum(max(1, -(-width // columns)) for width in sent) + max(0, last - 1) // columns
     # Text that another program left before it in the row stays.
     back = f"\x1b[{rows}A\r" if rows else f"\x1b[{last}D"
     with contextlib.suppress(OSError, ValueError):
-        sys.stdout.write(f"{back}\x1b[J")
+        sys.stdout.write(back + ERASE_DOWN)
         sys.stdout.flush()
 
 

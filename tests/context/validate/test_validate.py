@@ -7,7 +7,6 @@ from hypothesis import given
 
 from nca.context.request import of_a_program, repair
 from nca.context.validate import CHECKS, FAMILIES, validate_request
-from nca.errors import UsageError
 from nca.messages import Message
 from nca.wire import message_to_dict
 from tests.context.logs import logs
@@ -30,11 +29,6 @@ def test_all_others_speak_openai(provider: str) -> None:
 @pytest.mark.parametrize("rows", [[], [{"role": "assistant", "content": "Hi"}]])
 def test_gemini_is_sent_the_user_first(rows: list[dict[str, str]]) -> None:
     assert "the first content is not the user's" in validate_request(rows, "gemini")
-
-
-def test_a_missing_provider_is_refused_with_what_is_valid() -> None:
-    with pytest.raises(UsageError, match="valid: openai, anthropic, gemini, mistral"):
-        validate_request(LATE, "")
 
 
 @some
