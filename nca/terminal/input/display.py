@@ -346,8 +346,7 @@ class _NoQuestions(Vt100_Output):
         return 1
 
     def erase_down(self) -> None:
-        # prompt_toolkit erases from the first cell of a row only.
-        self.write_raw(ERASE_DOWN)
+        self.write_raw(ERASE_DOWN)  # prompt_toolkit erases from the first cell of a row only
 
     def disable_bracketed_paste(self) -> None:
         pass
