@@ -15,6 +15,7 @@ import pexpect
 import pyte
 
 from nca.terminal.input.keyboard import PAUSE_SECONDS, QUIET_SECONDS
+from nca.terminal.render.stream_writer import RESIZE_SECONDS
 
 ROOT = Path(__file__).parents[2]
 WAIT_SECONDS = 60.0
@@ -52,6 +53,7 @@ class Tty:
         self.raw = b""
         self._asked_key_at = -math.inf
         self._is_key_unseen = False
+        self._redraws_after = 0.0
         self.screen = TmuxScreen(columns, rows, history=5_000)
         self._stream = pyte.ByteStream(self.screen)
         self.process = self._spawn(command, rows, columns, env)
@@ -91,6 +93,7 @@ class Tty:
     def resize(self, columns: int, rows: int) -> None:
         self.process.setwinsize(rows, columns)
         self.screen.resize(rows, columns)
+        self._redraws_after = RESIZE_SECONDS
 
     def sees(self, text: str, *, times: int = 1) -> str:
         """The whole text so far, once `text` is in it."""
@@ -126,12 +129,14 @@ class Tty:
     def settle(self, *, is_drawn: bool = True) -> None:
         """Read until the program has been silent for a moment and waits for something.
 
-        On a busy machine silence alone says nothing: the program may not have had its turn yet.
+        On a busy machine silence alone says nothing: the program may not have had its turn yet. After a change of size
+        it waits by itself before it draws, so the silence must be longer.
 
         is_drawn  on the screen, which takes 15 microseconds for each character; all of it is in `raw` in any case
         """
         deadline = time.monotonic() + self.wait_seconds
-        while self._read(0.3, is_drawn=is_drawn) or (_has_work(self.process.pid) and time.monotonic() < deadline):
+        silence, self._redraws_after = 0.3 + self._redraws_after, 0.0
+        while self._read(silence, is_drawn=is_drawn) or (_has_work(self.process.pid) and time.monotonic() < deadline):
             pass
 
     def ends(self, *, again: str = "") -> int:

@@ -193,7 +193,7 @@ def test_all_effects_can_be_told_before_anything_has_a_longer_form() -> None:
     assert [number for number in range(0, 120, 3) if f"flight=LH{number:03}" not in record] == []
 
 
-def test_a_file_that_was_written_is_told_once() -> None:
+def test_a_file_that_was_written_is_among_the_changed_files_once() -> None:
     made = _called(1, "write_file", "Wrote a.py.", path="a.py", content="x = 1")
     refused = _called(2, "write_file", "no such directory", is_error=True, path="b/b.py", content="x = 1")
     looked = _called(3, "read_file", "x = 1", path="a.py")
