@@ -127,7 +127,7 @@ class ProjectPrompts:
 
         def offers(tool: str) -> bool:
             is_there = facts.can_use_tools and (self._tools is None or tool in self._tools)
-            return is_there and tool not in settings.tools.off
+            return is_there and not settings.tools.is_off(tool)
 
         window = settings.model.context_window or facts.window_tokens
         budget = Budget.in_window(window, settings)

@@ -50,6 +50,8 @@ def test_a_small_model_has_short_instructions(tmp_path: Path) -> None:
     [
         ((), ModelFacts("m"), None, {"recall", "look at files"}),
         (("recall",), ModelFacts("m"), None, {"look at files"}),
+        (("rec*",), ModelFacts("m"), None, {"look at files"}),
+        (("*",), ModelFacts("m"), None, set()),
         ((), ModelFacts("m", can_use_tools=False), None, set()),
         ((), ModelFacts("m"), ("recall", "lookup"), {"recall"}),
     ],
