@@ -264,22 +264,28 @@ To choose a model: nca loop --model NAME. To see what nca found: nca doctor."""
 def ensure_weights(choice: Choice, choose_again: Callable[[], Choice]) -> Choice | None:
     """Download the embedded model of `choice` if needed, or ask for a key; None if the person gives none now.
 
-    Asks once on a terminal. Without a terminal it takes the small model, unless the environment names another.
+    Asks once on a terminal. Without one it downloads only what the environment (NCA_EMBEDDED) asks for, as `make loop`.
     choose_again: the choice that a new key leads to. Raises ModelUnavailable, NcaError.
     """
     if not choice.is_embedded:
         return choice
     from dataclasses import replace
 
-    from nca.cli.early_questions import wrapped
+    from nca.cli.early_questions import can_ask, wrapped
     from nca.cli.keys import ask_for_key
     from nca.cli.models import download_weights
+    from nca.models.choose import require_usable
     from nca.models.embedded import weights
 
-    if weights.path_of(choice.model) is not None:
+    try:
+        require_usable(choice, os.environ)
+    except ModelUnavailable as missing:
+        if not weights.has_runtime():
+            return _with_key(missing, choose_again)
+        if not (can_ask() or os.environ.get(weights.VARIABLE)):
+            raise
+    else:
         return choice
-    if not _has_runtime():
-        return _with_key(choose_again)
     try:
         name = _wanted(choice)
     except EOFError:
@@ -323,17 +329,6 @@ def banner(
     ]
 
 
-def _has_runtime() -> bool:
-    from importlib import util
-
-    from nca.models.embedded.known import RUNTIME
-
-    return util.find_spec(RUNTIME) is not None
-
-
-_NOTHING = "No API key and no local server was found, and the embedded model's runtime is not installed."
-
-
 def _by_new_key(choice: Choice) -> Choice | None:
     """The choice, unless no model is usual for the key's provider."""
     from nca.cli.early_questions import wrapped
@@ -344,23 +339,21 @@ def _by_new_key(choice: Choice) -> Choice | None:
     return None
 
 
-def _with_key(choose_again: Callable[[], Choice]) -> Choice | None:
-    """The choice that a key leads to, which the person types. Raises ModelUnavailable if they give none."""
+def _with_key(missing: ModelUnavailable, choose_again: Callable[[], Choice]) -> Choice | None:
+    """The choice that a key leads to, which the person types. Raises `missing` if they give none."""
     from nca.cli.early_questions import can_ask, wrapped
     from nca.cli.keys import ask_for_key
-    from nca.models.embedded.known import runtime_command
 
     if can_ask():
-        echo(wrapped(f"{_NOTHING} To install it: {runtime_command()}"))
+        echo(wrapped(missing.message))
         if ask_for_key():
             return _by_new_key(choose_again())
-    advice = "Store a key (nca keys add), or set it in the environment (OPENAI_API_KEY, ANTHROPIC_API_KEY, …)"
-    raise ModelUnavailable(_NOTHING, advice=f"{advice}, or run: {runtime_command()}")
+    raise missing
 
 
 def _wanted(choice: Choice) -> str | None:
     """The name of the model to download; None if the person has a key. Raises EOFError if they leave."""
-    from nca.cli.early_questions import can_ask, wrapped
+    from nca.cli.early_questions import wrapped
     from nca.humanize import byte_size
     from nca.models.embedded import weights
     from nca.models.embedded.known import KNOWN
@@ -368,8 +361,6 @@ def _wanted(choice: Choice) -> str | None:
     if os.environ.get(weights.VARIABLE) or choice.is_named:
         return choice.model.removeprefix("embedded/")
     small, recommended = list(KNOWN)[-1], weights.recommended()
-    if not can_ask():
-        return small
     other = small if recommended != small else next(iter(KNOWN))
     titles = [f"{one.title}, {byte_size(one.size_bytes)}" for one in map(weights.known, (recommended, other))]
     if lacks := weights.shortage() if recommended == small else "":

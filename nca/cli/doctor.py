@@ -1,6 +1,7 @@
 """`nca doctor`: check the installation, one line per finding, with what to do about each problem.
 
-It writes nothing and opens no connection. --probe asks the usual local ports, and the configured endpoint.
+It writes nothing. Without a key it asks the usual ports of this machine, as a start does; --probe asks them always, and
+the configured endpoint.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from functools import partial
-from importlib import util
 from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -284,7 +284,7 @@ def _servers(*, probe: bool) -> Iterator[Finding]:
 
     titles = ", ".join(server.title for server in LOCAL_SERVERS)
     if not probe:
-        yield Finding("servers", "ok", f"not checked ({titles}). --probe checks them.")
+        yield Finding("servers", "ok", f"asked only if no key or endpoint is set ({titles}). --probe asks them now.")
         return
     found = find_servers()
     for one in found:
@@ -298,8 +298,9 @@ def _runtime() -> Iterator[Finding]:
     import ctypes
 
     from nca.models.embedded.known import RUNTIME, runtime_command
+    from nca.models.embedded.weights import has_runtime
 
-    if util.find_spec(RUNTIME) is None:
+    if not has_runtime():
         yield Finding("embedded", "warn", "The runtime is not installed.", f"To install it: {runtime_command()}")
         return
     if sys.platform == "linux":
@@ -327,8 +328,8 @@ def _weights() -> Iterator[Finding]:
 
 
 def _model(*, probe: bool) -> Iterator[Finding]:
-    """The model that `nca loop` would use, as far as is known without --probe."""
-    from nca.models.choose import checked_endpoint, choose
+    """The model that `nca loop` would use, and whether it has all that it needs, as far as is known without --probe."""
+    from nca.models.choose import checked_endpoint, choose, require_usable
     from nca.models.providers import SPEAKS_OPENAI, key_of, provider_of
 
     try:
@@ -343,13 +344,12 @@ def _model(*, probe: bool) -> Iterator[Finding]:
             unasked = Finding("model", "ok", f"from {base} (--probe lists its models)")
             yield _endpoint(base, key_of("openai", os.environ)[1]) if probe else unasked
             return
-        choice = choose(settings, os.environ, named_by=loaded.origin("model.name"), servers=None if probe else ())
+        choice = choose(settings, os.environ, named_by=loaded.origin("model.name"))
     except NcaError:
         # Another check has reported it.
         return
-    is_sure = probe or choice.is_named or not choice.is_embedded
-    unsure = "no key and no endpoint is set; a server on this machine, if one runs, comes first (--probe looks)"
-    yield Finding("model", "ok", f"{choice.model}: {choice.why if is_sure else unsure}")
+    require_usable(choice, os.environ)
+    yield Finding("model", "ok", f"{choice.model}: {choice.why}")
     if probe and choice.api_base and provider_of(choice.model) in SPEAKS_OPENAI:
         yield _endpoint(choice.api_base, choice.api_key, wanted=choice.model)
 

@@ -16,7 +16,7 @@ from nca.config.overrides import Layer
 from nca.config.schema import ModelSettings
 from nca.config.value_types import is_web_address, web_address
 from nca.errors import ConfigError, ModelUnavailable
-from nca.humanize import check_kind
+from nca.humanize import byte_size, check_kind
 from nca.models.providers import EMBEDDED, PROVIDERS, endpoint_of, key_of, provider_of
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def choose(
     named_by: the origin of model.name, for the reason. servers: local servers to ask; None: the usual ones.
     """
     if settings.name:
-        return replace(named(settings.name, settings, env, why=f"set by {named_by}"), is_named=True)
+        return named(settings.name, settings, env, why=f"set by {named_by}")
     base, base_origin = checked_endpoint("openai", settings.api_base, env)
     if base:
         return _at_endpoint(base, base_origin, env)
@@ -103,7 +103,7 @@ def checked_endpoint(provider: str, api_base: str, env: Mapping[str, str]) -> tu
 def named(name: str, settings: ModelSettings, env: Mapping[str, str], *, why: str = "chosen") -> Choice:
     """The choice for a model that is configured, or named with --model or /model."""
     if name.startswith(EMBEDDED):
-        return Choice(model=name, why=why)
+        return Choice(model=name, why=why, is_named=True)
     if name.lower().startswith("gemini-") and not settings.api_base:
         # litellm would take it for Vertex AI's, which no API key opens.
         name = f"gemini/{name}"
@@ -111,7 +111,7 @@ def named(name: str, settings: ModelSettings, env: Mapping[str, str], *, why: st
     has_prefix = "/" in name and bool(_provider(name))
     model = name if has_prefix or not base else f"openai/{name}"
     variable, key = key_of(_provider(model), env)
-    return Choice(model=model, api_base=base, api_key=key, api_key_variable=variable, why=why)
+    return Choice(model=model, api_base=base, api_key=key, api_key_variable=variable, why=why, is_named=True)
 
 
 def choice_of_session(
@@ -131,7 +131,7 @@ def choice_of_session(
     if loaded.base["model.reasoning"].layer < Layer.ENVIRONMENT:
         loaded = loaded.with_chosen_level(level)
     choice = named(name, loaded.for_model(name).settings.model, env, why=f"set by {CHOICE}")
-    return loaded, replace(choice, is_named=True, is_remembered=True)
+    return loaded, replace(choice, is_remembered=True)
 
 
 async def open_model(choice: Choice | str, loaded: LoadedSettings, on_retry: OnRetry = lambda _: None) -> Model:
@@ -148,6 +148,7 @@ async def open_model(choice: Choice | str, loaded: LoadedSettings, on_retry: OnR
     if isinstance(choice, str):
         choice = named(choice, loaded.for_model(choice).settings.model, loaded.env)
     settings = loaded.for_model(choice.model).settings.model
+    require_usable(choice, loaded.env)
     if choice.is_embedded:
         # Imports the runtime of the child process: only if needed.
         from nca.models.embedded import server
@@ -156,10 +157,8 @@ async def open_model(choice: Choice | str, loaded: LoadedSettings, on_retry: OnR
     # Imports the HTTP clients: only when a model is opened.
     from nca.models.catalog import describe
     from nca.models.client import ProviderModel
-    from nca.models.lookup import require_provider, with_listed_window
+    from nca.models.lookup import with_listed_window
 
-    require_provider(choice.model, choice.api_base)
-    _require_key(choice, loaded.env)
     facts = describe(choice.model, context_window=settings.context_window, is_own_endpoint=bool(choice.api_base))
     if not settings.context_window:
         facts = await asyncio.to_thread(with_listed_window, facts, choice.api_base, choice.api_key, loaded.env)
@@ -169,6 +168,34 @@ async def open_model(choice: Choice | str, loaded: LoadedSettings, on_retry: OnR
         # Only litellm knows whether there is such a provider, and it is slow to import.
         await model.load()
     return model
+
+
+def require_usable(choice: Choice, env: Mapping[str, str]) -> None:
+    """Raise ModelUnavailable if a provider, a key, weights or the runtime is missing. It asks no server."""
+    if not choice.is_embedded:
+        from nca.models.lookup import require_provider
+
+        require_provider(choice.model, choice.api_base)
+        _require_key(choice, env)
+        return
+    # Looks at the disk: only if needed.
+    from nca.models.embedded import weights
+    from nca.models.embedded.known import runtime_command
+
+    try:
+        weights.require(choice.model, env)
+    except ModelUnavailable as missing:
+        if choice.is_named:
+            raise
+        model = weights.known(choice.model, env)
+        download = f"download a model (nca models get: {byte_size(model.size_bytes)})"
+        if not weights.has_runtime():
+            download = f"install what runs a model on this machine ({runtime_command()}) and {download}"
+        raise ModelUnavailable(
+            "No model can answer: no API key, no server on this machine and no embedded model was found.",
+            advice=f"Store a key (nca keys add) or set it (export OPENAI_API_KEY=…), start a server (ollama serve), or"
+            f" {download}.",
+        ) from missing
 
 
 def _require_key(choice: Choice, env: Mapping[str, str]) -> None:

@@ -55,6 +55,17 @@ def test_the_banner_says_that_nothing_is_compacted_by_itself() -> None:
     assert first == f"nca · openai/gpt-4o · {window} · auto-compaction off · /help"
 
 
+@pytest.mark.parametrize("words", [("run", "hi"), ("loop",), ("loop", "-m", "embedded/smollm2-135m")])
+def test_nothing_is_downloaded_where_nobody_is_asked(tmp_path: Path, words: tuple[str, ...]) -> None:
+    """A chat in a pipe took the small model, and began to download it."""
+    done = nca(*words, home=tmp_path, stdin="hi\n")
+    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (3, "", 1)
+    says = "The weights of smollm2-135m are not installed." if "-m" in words else "No model can answer: no API key, "
+    assert done.stderr.startswith(f"nca: {says}")
+    assert "nca models get" in done.stderr
+    assert not (tmp_path / "nca" / "data" / "models").exists()
+
+
 def test_the_choices_of_the_first_question_wrap_below_their_text(tmp_path: Path) -> None:
     with ForkedTty(["nca"], columns=60, environment=environment(tmp_path), cwd=tmp_path) as tty:
         tty.sees("3  I have an API key")

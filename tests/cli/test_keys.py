@@ -149,7 +149,8 @@ def test_the_first_start_asks_for_a_key_and_goes_on_with_it(tmp_path: Path) -> N
 def test_who_has_no_runtime_either_is_asked_for_a_key_too(tmp_path: Path) -> None:
     code = (
         "from nca.cli.chat import _with_key; from nca.models.choose import Choice;"
-        "print('chosen:', _with_key(lambda: Choice('openai/x')).model)"
+        "from nca.errors import ModelUnavailable; missing = ModelUnavailable('The runtime is not installed.');"
+        "print('chosen:', _with_key(missing, lambda: Choice('openai/x')).model)"
     )
     with Tty([sys.executable, "-c", code], environment={**environment(tmp_path), "PYTHONPATH": str(ROOT)}) as tty:
         tty.sees("runtime is not installed.")

@@ -16,6 +16,7 @@ from typer.testing import CliRunner, Result
 from nca.cli import doctor, models
 from nca.errors import UsageError
 from nca.messages import Message
+from nca.models.embedded import weights
 from nca.models.embedded.known import QWEN, SMOLLM
 from nca.models.providers import PROVIDERS
 from nca.sessions import Store
@@ -111,12 +112,37 @@ def test_get_refuses_what_it_does_not_know(home: Path, arguments: tuple[str, ...
         run_models(*arguments)
 
 
-def test_doctor_finds_a_fresh_machine_fit_and_writes_nothing(home: Path) -> None:
+def test_doctor_writes_nothing(home: Path) -> None:
     result = run_doctor()
-    assert result.return_value == 0
     names = [line.split()[1] for line in _ANSI.sub("", result.output).splitlines()]
     assert names[:9] == ["python", "nca", "litellm", "prices", "sqlite", "settings", "data", "database", "keys"]
     assert not home.exists()
+
+
+@pytest.mark.parametrize(
+    ("named", "says", "advises"),
+    [
+        ("", "No model can answer: no API key, no server on this machine and no embedded model was found.", "nca keys"),
+        ("openai/gpt-4.1", "No API key for openai/gpt-4.1: OPENAI_API_KEY is not set.", "nca keys add openai"),
+        ("embedded/smollm2-135m", "The weights of smollm2-135m are not installed.", "nca models get smollm2-135m"),
+        ("of-nobody", "No provider is known for a model 'of-nobody'.", "PROVIDER/MODEL"),
+    ],
+)
+def test_doctor_fails_where_nothing_can_answer(
+    home: Path, monkeypatch: pytest.MonkeyPatch, named: str, says: str, advises: str
+) -> None:
+    """All was well, and `nca run` could ask nobody."""
+    monkeypatch.setenv("NCA_MODEL__NAME", named)
+    assert run_doctor("--json").return_value == 1
+    found = findings()["model"]
+    assert (found["status"], found["detail"]) == ("fail", says)
+    assert advises in found["advice"]
+
+
+@pytest.mark.skipif(not weights.has_runtime(), reason="the embedded model's runtime is not installed")
+def test_doctor_finds_a_machine_fit_that_has_a_model(home: Path) -> None:
+    install_sparse(home)
+    assert (run_doctor("--json").return_value, findings()["model"]["status"]) == (0, "ok")
 
 
 def test_doctor_says_what_takes_how_much(home: Path) -> None:
@@ -146,8 +172,8 @@ def test_doctor_asks_no_endpoint(home: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_doctor_looks_for_servers_only_where_that_is_wanted(home: Path) -> None:
-    assert findings()["servers"]["detail"].startswith("not checked (")
-    assert "not checked" not in findings("--probe")["servers"]["detail"]
+    assert findings()["servers"]["detail"].startswith("asked only if no key or endpoint is set (")
+    assert "asked only" not in findings("--probe")["servers"]["detail"]
 
 
 def test_doctor_asks_an_endpoint_where_that_is_wanted(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -275,13 +301,8 @@ def test_doctor_says_what_is_half_fetched(home: Path) -> None:
     assert findings()["weights"]["detail"] == "smollm2-135m; incomplete: qwen2.5-coder-1.5b"
 
 
-def test_doctor_says_in_words_what_is_missing_and_nothing_that_it_has_not_looked_for(
-    home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("NCA_MODEL__NAME")
+def test_doctor_says_in_words_what_is_missing(home: Path) -> None:
     found = findings()
-    assert "a server on this machine, if one runs, comes first (--probe looks)" in found["model"]["detail"]
-    assert "found" not in found["model"]["detail"]
     assert found["weights"]["detail"] == "no embedded model is downloaded."
     assert found["settings"]["detail"].endswith("config.toml (no file, so it sets nothing)")
 

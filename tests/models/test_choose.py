@@ -134,7 +134,9 @@ def test_a_configured_address_is_for_every_model() -> None:
     settings = ModelSettings(api_base="http://there/v1")
     assert named("anything", settings, {}).model == "openai/anything"
     assert named("gemini-2.5-pro", settings, {}).model == "openai/gemini-2.5-pro"
-    assert named("mistral/x", settings, {}) == Choice("mistral/x", "http://there/v1", "", "MISTRAL_API_KEY", "chosen")
+    assert named("mistral/x", settings, {}) == Choice(
+        "mistral/x", "http://there/v1", "", "MISTRAL_API_KEY", "chosen", is_named=True
+    )
     assert named("gpt-4o", NOTHING, {}).model == "gpt-4o"
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import os
 from collections.abc import Mapping
 from dataclasses import replace
@@ -15,7 +14,7 @@ from nca.events import RetryScheduled
 from nca.models.catalog import ModelFacts
 from nca.models.client import ProviderModel
 from nca.models.embedded import weights
-from nca.models.embedded.known import RUNTIME, SMOLLM, KnownModel, available_ram_bytes, runtime_command
+from nca.models.embedded.known import SMOLLM, KnownModel, available_ram_bytes
 from nca.models.embedded.process import Address, EmbeddedServer
 from nca.models.failures import OnRetry
 from nca.models.model import Delta, Model, ModelRequest, OnDelta, Reply
@@ -207,17 +206,7 @@ async def open_embedded(
     Raises UsageError for an unknown name, ModelUnavailable if weights or runtime are missing.
     """
     model = weights.known(name, env)
-    path = weights.path_of(model.name, env)
-    if path is None:
-        raise ModelUnavailable(
-            f"The weights of {model.name} are not installed.",
-            advice=f"Download them (nca models get {model.name}), or choose another model with --model: a provider's,"
-            " with its API key in the environment (as OPENAI_API_KEY), or one of a local server.",
-        )
-    if importlib.util.find_spec(RUNTIME) is None:
-        raise ModelUnavailable(
-            "The embedded model's runtime is not installed.", advice=f"Install it: {runtime_command()}"
-        )
+    path = weights.require(model.name, env)
     settings = settings or ModelSettings()
     settings = replace(settings, context_window=context_window or settings.context_window)
     return EmbeddedModel(model, path, settings, on_retry, log_path=path.with_name("llama.log"))

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from nca.config.paths import data_dir
-from nca.errors import UsageError
+from nca.errors import ModelUnavailable, UsageError
 from nca.humanize import byte_size
 from nca.models.embedded.download import Progress, Source, fetch, needed_bytes
-from nca.models.embedded.known import KNOWN, QWEN, SMOLLM, KnownModel, available_ram_bytes, free_disk_bytes, named
+from nca.models.embedded.known import (
+    KNOWN,
+    QWEN,
+    RUNTIME,
+    SMOLLM,
+    KnownModel,
+    available_ram_bytes,
+    free_disk_bytes,
+    named,
+    runtime_command,
+)
 from nca.models.providers import EMBEDDED
 
 VARIABLE = "NCA_EMBEDDED"
@@ -48,6 +59,29 @@ def path_of(name: str, env: Mapping[str, str] = os.environ) -> Path | None:
         return path if path.stat().st_size == model.size_bytes else None
     except OSError:
         return None
+
+
+def has_runtime() -> bool:
+    return importlib.util.find_spec(RUNTIME) is not None
+
+
+def require(name: str, env: Mapping[str, str] = os.environ) -> Path:
+    """The file of the weights. Raises ModelUnavailable if they or the runtime are missing, UsageError as `known`."""
+    model = known(name, env)
+    path = path_of(model.name, env)
+    if path is None:
+        size = byte_size(model.size_bytes)
+        raise ModelUnavailable(
+            f"The weights of {model.name} are not installed.",
+            advice=f"Download them (nca models get {model.name}: {size}), or choose another model"
+            " with --model: a provider's, with its API key in the environment (as OPENAI_API_KEY), or one of a local"
+            " server.",
+        )
+    if not has_runtime():
+        raise ModelUnavailable(
+            "The embedded model's runtime is not installed.", advice=f"Install it: {runtime_command()}"
+        )
+    return path
 
 
 def recommended(
