@@ -10,7 +10,7 @@ import os
 import sys
 
 from nca import __version__
-from nca.cli import COMPLETE_VARIABLE, HELP_FLAGS, VERSION_FLAGS
+from nca.cli import COMMANDS, COMPLETE_VARIABLE, HELP_FLAGS, VERSION_FLAGS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # typing itself takes longer to import than all of `nca --version`
@@ -340,7 +340,35 @@ def _elsewhere(name: str) -> list[str]:
 
 
 def with_command(arguments: list[str]) -> list[str]:
-    """The arguments with `loop` in front if they name no command: `nca`, `nca -m MODEL`, `nca "fix the tests"`."""
+    """The arguments with their command first, which may stand behind options: `nca -m MODEL run "TEXT"`.
+
+    It is `loop` if they name none: `nca`, `nca -m MODEL`, `nca "fix the tests"`.
+    """
     first = arguments[0] if arguments else ""
+    if first.startswith("-") and first not in HELP_FLAGS and (place := _place_of_command(arguments)):
+        # At the end: a word of a group's own comes before them.
+        words, options = arguments[place:], arguments[:place]
+        end = words.index("--") if "--" in words else len(words)
+        return [*words[:end], *options, *words[end:]]
     is_chat = not arguments or (first.startswith("-") and first not in HELP_FLAGS) or len(first.split()) > 1
     return [CHAT, *arguments] if is_chat else arguments
+
+
+def _place_of_command(words: list[str]) -> int:
+    """Where a command stands behind options; 0 for none. An option that the chat does not have may have a value."""
+    from nca.cli.loop_arguments import SWITCHES, VALUES
+
+    has_value = may_have = False
+    for place, word in enumerate(words):
+        if word in (*HELP_FLAGS, "--"):
+            break
+        if word.startswith("-"):
+            has_value = word in VALUES or SWITCHES.get(word) == "resume"
+            may_have = word not in SWITCHES and "=" not in word
+        elif word in COMMANDS and not has_value:
+            return place
+        elif has_value or may_have:
+            has_value = may_have = False
+        else:
+            break
+    return 0

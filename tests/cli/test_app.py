@@ -13,7 +13,9 @@ from typing import Any
 import pytest
 
 from nca import __version__
-from nca.cli.commands import build
+from nca.cli import COMMANDS
+from nca.cli.app import with_command
+from nca.cli.commands import _COMMANDS, build
 from nca.messages import Message
 from nca.sessions import Store
 from tests.cli.command import nca
@@ -97,6 +99,35 @@ def test_an_option_without_its_value_leads_to_the_help_of_its_command(words: str
     done = forked(*words.split(), home=tmp_path)
     assert done.returncode == 2
     assert done.stderr.endswith(f" requires an argument. Try '{command} --help'.\n")
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("", "loop"),
+        ("-m X", "loop -m X"),
+        ("-m X run hi", "run hi -m X"),
+        ("--model=X --json run hi --trust", "run hi --trust --model=X --json"),
+        ("--stream ndjson -c run hi", "run hi --stream ndjson -c"),
+        ("-m X run -- -1/2", "run -m X -- -1/2"),
+        ("-r ID run hi", "run hi -r ID"),
+        ("--json sessions list", "sessions list --json"),
+        ("-m X doctor", "doctor -m X"),
+        # A value, a title and the words of a message are no command.
+        ("-m run", "loop -m run"),
+        ("-r run", "loop -r run"),
+        ("-c fix run", "loop -c fix run"),
+        ("-c -- run", "loop -c -- run"),
+        ("--help run", "--help run"),
+    ],
+)
+def test_a_command_may_stand_behind_options(typed: str, meant: str) -> None:
+    """`nca -m MODEL run hi` said that `nca loop` takes no 'hi'."""
+    assert with_command(typed.split()) == meant.split()
+
+
+def test_the_commands_are_known_before_they_are_imported() -> None:
+    assert frozenset(_COMMANDS) == COMMANDS
 
 
 @pytest.mark.parametrize("words", [["-p", "what is 2+2"], ["--print", "hi"]])
