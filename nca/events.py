@@ -27,12 +27,24 @@ class _Event(msgspec.Struct, frozen=True, tag_field="type", tag=_snake):
 
 
 class TurnStarted(_Event, frozen=True):
+    """A message is stored and its turn begins.
+
+    session_id  as --session takes it
+    turn        counts from 1 within the session
+    """
+
     session_id: str
     turn: int
 
 
 class RequestStarted(_Event, frozen=True):
-    """A request to the model is about to be sent. `step` counts from 1 within the turn; `server` is None if unknown."""
+    """A request to the model is about to be sent.
+
+    step           counts from 1 within the turn
+    used_tokens    the measured size of the request
+    budget_tokens  what a request may have: the window without the reserve for the answer
+    server         None if unknown
+    """
 
     step: int
     model: str
@@ -49,10 +61,14 @@ class RequestRead(_Event, frozen=True):
 
 
 class TextDelta(_Event, frozen=True):
+    """The next piece of the text that the model writes, also of what it says before its calls."""
+
     text: str
 
 
 class ReasoningDelta(_Event, frozen=True):
+    """The next piece of the model's reasoning, which is no part of the answer."""
+
     text: str
 
 
@@ -69,9 +85,12 @@ class CallWritten(_Event, frozen=True):
 
 
 class ToolStarted(_Event, frozen=True):
+    """A call begins. A ToolFinished with the same `call_id` follows."""
+
     call_id: str
     name: str
     arguments: str
+    """JSON, as the model wrote it."""
     summary: str
     """One line to display: the tool's name and its main argument."""
 
@@ -94,6 +113,8 @@ class ToolOutput(_Event, frozen=True):
 
 
 class ToolFinished(_Event, frozen=True):
+    """A call is over, whether it ran or not."""
+
     call_id: str
     name: str
     is_error: bool
@@ -113,9 +134,9 @@ class ToolFinished(_Event, frozen=True):
 class ApprovalAsked(_Event, frozen=True):
     """A tool call waits for the user's approval. An ApprovalGiven for the same call always follows.
 
-    path, command, diff and warning are shown to the user (see nca.tools.tool.Approval); subject is what a permission
-    rule for this call would name, "" if there can be none. Of a list of commands, subjects are those of the rules that
-    the answer makes, one for each command, and subject has them all.
+    path, command, diff, warning  shown to the user
+    subject                       what a permission rule for this call would name; "" if there can be none
+    subjects                      of a list of commands: those of the rules that the answer makes, one for each command
     """
 
     call_id: str
@@ -138,8 +159,8 @@ class ApprovalAsked(_Event, frozen=True):
 class ApprovalGiven(_Event, frozen=True):
     """The decision about a tool call. It runs for once, session and always only.
 
-    denied: the user said no; `word` may hold a message for the model. unanswered: nobody could be asked.
-    stopped: the turn was interrupted.
+    decision  denied: the user said no; unanswered: nobody could be asked; stopped: the turn was interrupted
+    word      what the user said to the model with a no
     """
 
     call_id: str
@@ -155,7 +176,11 @@ class MessageTaken(_Event, frozen=True):
 
 
 class UsageReported(_Event, frozen=True):
-    """Token usage of one request; is_estimate if the provider reported none."""
+    """Token usage of one request.
+
+    is_estimate  the provider reported none
+    response     the provider's facts about its answer; what it did not report is left out
+    """
 
     usage: Usage
     model: str
@@ -181,8 +206,10 @@ class SideRequestFinished(_Event, frozen=True):
 
 
 class ContextWarning(_Event, frozen=True):
-    """Context usage has risen above a threshold. `message` is the text to display.
+    """Context usage has risen above a threshold.
 
+    usage     used_tokens / budget_tokens
+    message   the text to display
     compacts  nca makes room by itself
     is_now    and it does so at once: the event of the compaction follows, with the same numbers
     """
@@ -197,7 +224,12 @@ class ContextWarning(_Event, frozen=True):
 
 
 class ContextCompaction(_Event, frozen=True):
-    """A compaction. Each `starting` is followed by exactly one other phase; `preview` comes alone."""
+    """A compaction. Each `starting` is followed by exactly one other phase; `preview` comes alone.
+
+    kept_facts   how many of the user's messages and of the changed files can still be read
+    total_facts  how many there are
+    cost         of the summary in US dollars; None if unknown
+    """
 
     phase: Literal["starting", "completed", "failed", "skipped", "insufficient", "preview"]
     trigger: Literal["manual", "threshold", "idle", "overflow", "turns", "model", "asked", "provider"]
@@ -219,7 +251,11 @@ class ContextCompaction(_Event, frozen=True):
 
 
 class RetryScheduled(_Event, frozen=True):
-    """A request is sent again. `attempt`: which of at most `retries` of this request; 0 `retries`: not known."""
+    """A request is sent again.
+
+    attempt  which of at most `retries` of this request
+    retries  0 if not known
+    """
 
     attempt: int
     wait_seconds: float
@@ -228,14 +264,21 @@ class RetryScheduled(_Event, frozen=True):
 
 
 class Notice(_Event, frozen=True):
-    """One line to display once. `is_usual`: nothing is wrong; who reads the answer alone needs no such line."""
+    """One line to display once.
+
+    is_usual  nothing is wrong; who reads the answer alone needs no such line
+    """
 
     message: str
     is_usual: bool = False
 
 
 class Failure(msgspec.Struct, frozen=True):
-    """What an error says; `exit_code` is that of its class (nca.errors)."""
+    """What an error says.
+
+    advice     what to do; "" if there is none
+    exit_code  that of its class
+    """
 
     message: str
     advice: str = ""
@@ -253,19 +296,20 @@ class ErrorRaised(Failure, _Event, frozen=True):
 
 
 class TurnFinished(_Event, frozen=True):
-    """The end of a turn, sent for every turn. `text` is the final answer as far as it came.
+    """The end of a turn, sent for every turn.
 
-    It is what was shown of it, all parts if it was continued, however the turn ends.
-
-    stuck: the model made the same calls again and again and got the same results each time.
-    length: the answer reached its length limit, and so did its continuation.
-    cost: US dollars for all requests of the turn, summaries included; None if a price is unknown.
-    exit_code: what `nca run` exits with: 0 for a whole answer, the error's own code for a failed turn, 130 for an
-    interrupted one, else 1. is_unanswered: a call needed an approval and nobody could be asked.
-    is_empty: it was interrupted before anything came; the log holds nothing of it but the user's message.
-    content_filter: the provider's content filter ended the answer.
-    files_changed: the paths of the files that the turn changed, as far as recorded.
-    error: the error that ended the turn; None if none did.
+    reason         answered: a whole answer; stuck: the model made the same calls again and again and got the same
+                   results each time; length: the answer reached its length limit, and so did its continuation;
+                   content_filter: the provider's content filter ended it
+    text           the final answer as far as it came: what was shown of it, all parts if it was continued
+    steps          requests of the turn
+    cost           US dollars for all requests of the turn, summaries included; None if a price is unknown
+    exit_code      what `nca run` exits with: 0 for a whole answer, the error's own code for a failed turn, 130 for an
+                   interrupted one, else 1
+    is_unanswered  a call needed an approval and nobody could be asked
+    is_empty       it was interrupted before anything came; the log holds nothing of it but the user's message
+    files_changed  the paths of the files that the turn changed, as far as recorded
+    error          the error that ended the turn; None if none did
     """
 
     reason: Literal["answered", "interrupted", "max_steps", "stuck", "length", "content_filter", "failed"]

@@ -218,7 +218,7 @@ class Entry(msgspec.Struct, frozen=True, gc=False, eq=False):
 
 
 class ResponseFacts(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The provider's facts about its answer, in its own words. A field that it did not report has its default."""
+    """The provider's facts about its answer, in its own words. A field that it did not report is left out of JSON."""
 
     model: str = ""
     id: str = ""
@@ -233,9 +233,10 @@ class Server(msgspec.Struct, frozen=True):
 
 
 class Usage(msgspec.Struct, frozen=True):
-    """Token counts that a provider reported for one request; `cost` in US dollars, None if unknown.
+    """Token counts that a provider reported for one request.
 
-    prompt_tokens includes cache reads and writes.
+    prompt_tokens  includes cache reads and writes
+    cost           US dollars; None if unknown
     """
 
     prompt_tokens: int

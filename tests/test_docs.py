@@ -344,6 +344,12 @@ def test_the_picture_of_log_and_view_is_what_the_engine_does(monkeypatch: pytest
 
 
 @pytest.mark.timeout(900)
+def test_the_page_on_events_says_what_the_definitions_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(SCRIPTS))
+    page: Any = importlib.import_module("events")
+    assert page.FILE.read_text(encoding="utf-8") == page.render(), "run: python scripts/events.py"
+
+
 def test_the_pictures_have_the_words_of_the_program() -> None:
     """Drawn anew in a pseudo-terminal; numbers, ids and dates may differ."""
     command = [sys.executable, str(SCRIPTS / "pictures.py"), "--check"]

@@ -16,9 +16,11 @@ from nca.models.catalog import request_cost, saved_cost
 class Prices:
     """US dollars; None if no price is known.
 
-    request, request_cached   the next request's input, without a cache and entirely from the provider's cache
-    compactions               the compactions in effect
-    saves, saves_cached       how much more the next request would cost without them
+    request         the next request's input, without a cache
+    request_cached  the same entirely from the provider's cache
+    compactions     the compactions in effect
+    saves           how much more the next request would cost without them
+    saves_cached    the same entirely from the provider's cache
     """
 
     request: float | None = None
@@ -30,12 +32,26 @@ class Prices:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextStats(UsageBreakdown):
-    """Counts in tokens unless they say otherwise. `model` is the one that answers.
+    """The context window as the next request finds it. Counts are in tokens unless they say otherwise.
 
-    window_origin     see `ModelFacts.window_origin`
-    is_high           the usage is at the compaction threshold
-    aside_messages    of the log, but not in the conversation: taken back, or said beside it; `messages` lacks them
-    breakdown, parts  used_tokens in the measurement's five parts, and by kind (`nca.context.parts.KINDS`)
+    model              the one that answers
+    used_tokens        the size of the next request
+    budget_tokens      what a request may have: the window without the reserve
+    reserve_tokens     kept free for the answer
+    target_tokens      what a compaction aims at
+    usage_ratio        used_tokens / budget_tokens
+    breakdown          used_tokens in the five parts of the measurement
+    parts              used_tokens by kind (`nca.context.parts.KINDS`)
+    messages           of the conversation, hidden ones included
+    aside_messages     of the log, but not in the conversation: taken back, or said beside it; `messages` lacks them
+    hidden_messages    in place of which the model sees a summary or a marker
+    stubbed_messages   whose content is replaced by a placeholder
+    compact_at_tokens  the usage at which the next compaction is due
+    auto               the setting context.auto
+    next_rung          what nca does as the context fills, in words
+    is_estimate        no answer has told yet how the model counts
+    window_origin      where the window comes from, in words; "" if it is known by the model's name, or set
+    is_high            the usage is at the compaction threshold
     """
 
     model: str

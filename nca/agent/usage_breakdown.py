@@ -67,7 +67,10 @@ class ContextItem(HeavyItem):
 
 @dataclass(frozen=True, slots=True)
 class RoleShare:
-    """The size of the shown messages of one role. `role` is "summary" for summaries and markers."""
+    """The size of the shown messages of one role.
+
+    role  "summary" for summaries and markers
+    """
 
     role: str
     messages: int
@@ -77,7 +80,11 @@ class RoleShare:
 
 @dataclass(frozen=True, slots=True)
 class RepeatedReads:
-    """A file that was read again. seqs: the earlier reads; tokens: what they take without need."""
+    """A file that was read again.
+
+    seqs    the earlier reads, as numbers of messages
+    tokens  what they take without need
+    """
 
     path: str
     seqs: tuple[int, ...]
@@ -86,7 +93,12 @@ class RepeatedReads:
 
 @dataclass(frozen=True, slots=True)
 class UsageBreakdown:
-    """Each list has the largest first. by_tool: calls and results. by_file: reads, changes and attachments."""
+    """What the window is full of. Each list has the largest first.
+
+    by_tool   names of tools, each with the tokens of its calls and results
+    by_file   paths, each with the tokens of its reads, changes and attachments
+    repeated  files that were read more than once
+    """
 
     heaviest: tuple[HeavyItem, ...] = ()
     by_role: tuple[RoleShare, ...] = ()

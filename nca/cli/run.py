@@ -9,7 +9,7 @@ import stat
 import sys
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -28,16 +28,54 @@ from nca.terminal.signals import INTERRUPTED_EXIT_CODE
 if TYPE_CHECKING:
     from nca.agent.conversation import Conversation
     from nca.agent.prompt_commands import CalledPrompt
+    from nca.agent.stats import ContextStats
     from nca.config.loaded import LoadedSettings
     from nca.config.schema import TerminalSettings
     from nca.config.tables import PermissionRule
     from nca.events import ApprovalAsked, Event, Failure, TurnFinished
+    from nca.messages import Usage
+    from nca.sessions.view_rows import CompactionRecord
     from nca.terminal.interrupts import Interrupts
     from nca.words import Words
 
 STREAMS = ("ndjson",)
 SILENT_SECONDS = 3.0
 """A pipe that has said nothing for this long is named, once."""
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """What `nca run --json` prints, in one line.
+
+    session_id     as --session takes it; None if the session is not kept
+    reason         answered: a whole answer; all others: see `turn_finished`
+    text           the answer as far as it came
+    error          what ended the turn; None if nothing did
+    steps          requests of the turn
+    usage          of the session
+    turn_usage     of the turn, summaries included
+    turn_cost      US dollars, as turn_usage has it
+    files_changed  the paths of the files that the turn changed, as far as recorded
+    unanswered     the calls that needed an approval, each in one line; nobody could be asked
+    compactions    of the session, oldest first, those that were undone included
+    """
+
+    session_id: str | None
+    model: str
+    reason: str
+    text: str
+    error: Failure | None
+    steps: int
+    seconds: float
+    usage: Usage
+    turn_usage: Usage
+    turn_cost: float | None
+    files_changed: tuple[str, ...]
+    unanswered: tuple[str, ...]
+    context: ContextStats
+    compactions: list[CompactionRecord]
+
+
 PROMPT_HELP = "The message. Piped input is sent with it as data; without a message, or with -, it is the message."
 
 
@@ -171,10 +209,11 @@ def _called(typed: Words) -> CalledPrompt:
     )
 
 
-def _described(error: NcaError | Failure, session: str = "") -> dict[str, Any]:
+def _described(error: NcaError | Failure, session: str = "") -> Failure:
+    from nca.events import Failure
     from nca.terminal.render.event_lines import in_shell
 
-    return {"message": error.message, "advice": in_shell(error.advice, session), "exit_code": error.exit_code}
+    return Failure(error.message, in_shell(error.advice, session), error.exit_code)
 
 
 async def _turn(
@@ -287,23 +326,23 @@ class _TurnPrinter:
             self._say_how_to_go_on(conversation)
             return
         stats = conversation.context.stats()
-        summary = {
-            "session_id": conversation.session.info.id if self.session else None,
-            "model": stats.model,
-            "reason": finished.reason,
-            "text": finished.text,
-            "error": _described(finished.error, self.session) if finished.error else None,
-            "steps": finished.steps,
-            "seconds": finished.seconds,
-            "usage": conversation.session.usage.totals(),
-            "turn_usage": conversation.spending.usage_of_turn,
-            "turn_cost": finished.cost,
-            "files_changed": finished.files_changed,
-            "unanswered": [one.summary for one in self._unanswered],
-            "context": stats,
-            "compactions": conversation.context.history(),
-        }
-        _write_json(summary)
+        result = RunResult(
+            session_id=conversation.session.info.id if self.session else None,
+            model=stats.model,
+            reason=finished.reason,
+            text=finished.text,
+            error=_described(finished.error, self.session) if finished.error else None,
+            steps=finished.steps,
+            seconds=finished.seconds,
+            usage=conversation.session.usage.totals(),
+            turn_usage=conversation.spending.usage_of_turn,
+            turn_cost=finished.cost,
+            files_changed=finished.files_changed,
+            unanswered=tuple(one.summary for one in self._unanswered),
+            context=stats,
+            compactions=conversation.context.history(),
+        )
+        _write_json(result)
 
     def _say_how_to_go_on(self, conversation: Conversation) -> None:
         """To a person at a terminal; what a program reads stays as it is."""

@@ -30,7 +30,7 @@ BY_HAND = frozenset({"clear", "expand", PIN, UNPIN, "collapse", RESTORE, "retry"
 class CompactionRecord(msgspec.Struct, frozen=True, kw_only=True):
     """The record of a compaction. The store sets `id`, `view_after`, `undone`, and `at` if it is 0.
 
-    view_before   the view it was planned on; the commit is refused if another is current. CURRENT: any view
+    view_before   the view it was planned on; the commit is refused if another is current. CURRENT (-1): any view
     kept          the facts by kind: how many can still be read, and how many were ever stated. Empty: not counted
     at            seconds since the epoch
     cost          US dollars; None if unknown
