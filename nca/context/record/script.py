@@ -48,13 +48,14 @@ def words_in(text: str, letters: int = 1) -> Iterator[str]:
 
 
 def is_inside(text: str, place: int) -> bool:
-    """Whether a word with its marks, or a number with what stands between its digits, goes on here."""
+    """Whether a word with its marks, or what a sign joins, goes on here: a number, a path, a name with a dot."""
     before, after = text[place - 1], text[place]
     if _is_mark(after) or (after.isalnum() and (before.isalnum() or _is_mark(before))):
         return True
-    joined = after if before.isdigit() else before
-    around = (place - 1, place + 1) if before.isdigit() else (place - 2, place)
-    return joined != "\n" and not joined.isalnum() and all(text[at : at + 1].isdigit() for at in around if at >= 0)
+    sign, sides = (after, (place - 1, place + 1)) if before.isalnum() else (before, (place - 2, place))
+    beside = "".join(text[at : at + 1] for at in sides if at >= 0)
+    joins = beside.isdigit() if sign.isspace() or not sign.isascii() else beside.isalnum()
+    return sign != "\n" and not sign.isalnum() and len(beside) == len(sides) and joins
 
 
 def _is_mark(char: str) -> bool:

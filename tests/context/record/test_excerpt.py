@@ -139,6 +139,12 @@ def test_no_number_is_cut(text: str) -> None:
     assert found <= set(re.findall(number, text))
 
 
+def test_no_name_is_cut() -> None:
+    text = "In it scripts/report-2026.sh.old is kept, `a.b_c` and x@y.example, and it's all"
+    found = {word.strip(",`") for tokens in range(2, 30) for word in excerpt(text, tokens).split()}
+    assert found <= {*(word.strip(",`") for word in text.split()), GAP, ""}
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
