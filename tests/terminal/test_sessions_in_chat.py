@@ -150,9 +150,14 @@ def test_after_a_search_the_first_row_is_chosen_and_what_the_window_hides_is_mar
     tty.send("walrus")
     tty.sees("found: ")
     tty.sees("1 of 14")
-    rows = [line for line in tty.shown() if "question" in line and "found:" not in line and "messages ·" not in line]
-    assert rows[0].startswith("› ")
-    assert rows[-1].startswith("↓ ")
+
+    def marks() -> str:
+        rows = [
+            line for line in tty.shown() if "question" in line and "found:" not in line and "messages ·" not in line
+        ]
+        return f"{rows[0][:2]}{rows[-1][:2]}" if rows else ""
+
+    tty.until(lambda: marks() == "› ↓ ")
     tty.send("\x1b[6~")
     tty.sees("11 of 14")
     tty.until(lambda: any(line.startswith("↑ ") for line in tty.shown()))

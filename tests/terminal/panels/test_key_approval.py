@@ -384,7 +384,7 @@ def test_no_key_answers_while_a_line_is_open_however_long_the_person_waits(
     ("typed", "line"),
     [
         ("\x1b[200~y\x1b[201~", f"› y {QUEUES}"),
-        ("y\r", "  for the next step: y"),
+        ("yx\r", "  for the next step: yx"),
         ("yy", f"› yy {QUEUES}"),
         ("x", f"› x {QUEUES}"),
         (f"y{LEFT}", f"› y {QUEUES}"),
