@@ -10,9 +10,12 @@ TYPE_CHECKING = False  # typing itself takes longer to import than all of `nca -
 __version__ = "0.3.0"
 
 if TYPE_CHECKING:
+    from nca.agent import open_conversation
+    from nca.agent.approvals import Answer, Person
     from nca.agent.conversation import Conversation
     from nca.compat.strategies import Composite, SlidingWindow, Strategy, Summarization, ToolResultClearing
     from nca.config.layers import load as load_settings
+    from nca.config.loaded import LoadedSettings
     from nca.errors import (
         ConfigError,
         ContextDoesNotFit,
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
         UsageError,
         ViewInUse,
     )
+    from nca.events import ApprovalAsked, Event, Listener, TurnFinished
     from nca.library.compaction import CompactionResult, RepairResult, compact, repair_tool_pairs, validate_request
     from nca.library.context_view import ContextView, FittedRequest
     from nca.library.counting import (
@@ -44,14 +48,21 @@ if TYPE_CHECKING:
     from nca.library.inputs import AnthropicMessage, ChatMessage, ChatToolCall, ResponsesItem
     from nca.models.choose import open_model
     from nca.models.failures import classify_provider_error, context_overflow_provider, is_context_overflow_error
+    from nca.models.model import Model
     from nca.sessions.store import Store
+    from nca.tools.tool import Tool, ToolError, ToolOutcome, TypedTool
+    from nca.tools.toolbox import Toolbox
 
 _MODULES = {
+    "nca.agent": "open_conversation",
+    "nca.agent.approvals": "Answer Person",
     "nca.agent.conversation": "Conversation",
     "nca.compat.strategies": "Composite SlidingWindow Strategy Summarization ToolResultClearing",
     "nca.config.layers": "load_settings",
+    "nca.config.loaded": "LoadedSettings",
     "nca.errors": "ConfigError ContextDoesNotFit CostLimitReached InvalidMessages ModelNotFound ModelUnavailable"
     " NcaError ProviderError ProviderFailure StoreError UsageError ViewInUse",
+    "nca.events": "ApprovalAsked Event Listener TurnFinished",
     "nca.library.compaction": "CompactionResult RepairResult compact repair_tool_pairs validate_request",
     "nca.library.context_view": "ContextView FittedRequest",
     "nca.library.counting": "BudgetCheck TruncatedText available_input_tokens check_context_budget context_window_size"
@@ -60,12 +71,17 @@ _MODULES = {
     "nca.library.inputs": "AnthropicMessage ChatMessage ChatToolCall ResponsesItem",
     "nca.models.choose": "open_model",
     "nca.models.failures": "classify_provider_error context_overflow_provider is_context_overflow_error",
+    "nca.models.model": "Model",
     "nca.sessions.store": "Store",
+    "nca.tools.tool": "Tool ToolError ToolOutcome TypedTool",
+    "nca.tools.toolbox": "Toolbox",
 }
 """Where each name is."""
 
 __all__ = [
+    "Answer",
     "AnthropicMessage",
+    "ApprovalAsked",
     "BudgetCheck",
     "ChatMessage",
     "ChatToolCall",
@@ -76,11 +92,16 @@ __all__ = [
     "ContextView",
     "Conversation",
     "CostLimitReached",
+    "Event",
     "FittedRequest",
     "InvalidMessages",
+    "Listener",
+    "LoadedSettings",
+    "Model",
     "ModelNotFound",
     "ModelUnavailable",
     "NcaError",
+    "Person",
     "ProviderError",
     "ProviderFailure",
     "RepairResult",
@@ -90,9 +111,15 @@ __all__ = [
     "StoreError",
     "Strategy",
     "Summarization",
+    "Tool",
+    "ToolError",
+    "ToolOutcome",
     "ToolResultClearing",
+    "Toolbox",
     "TruncatedOutput",
     "TruncatedText",
+    "TurnFinished",
+    "TypedTool",
     "UsageError",
     "ViewInUse",
     "available_input_tokens",
@@ -107,6 +134,7 @@ __all__ = [
     "fit_files",
     "is_context_overflow_error",
     "load_settings",
+    "open_conversation",
     "open_model",
     "output_reserve",
     "repair_tool_pairs",

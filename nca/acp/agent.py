@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from nca.sessions.store import Store
 
     Open = Callable[
-        [Store, Path, str | None, Sequence[McpServer], Listener, EditorPerson, Editor, Callable[[], Awaitable[None]]],
+        [Store, Path, str | None, Sequence[McpServer], Listener, EditorPerson, Callable[[], Awaitable[None]]],
         Awaitable[tuple[Conversation, Sequence[str]]],
     ]
     """Opens a conversation in a folder, new or of a stored session; and names that the choice of its model came across.
@@ -253,9 +253,9 @@ class NcaAgent:
             person = EditorPerson(
                 self._client, outlet, updates.ids, self._offers.elicitation or schema.ElicitationCapabilities()
             )
-            editor = self._editor(self._client, outlet, updates)
+            person.editor = editor = self._editor(self._client, outlet, updates)
             conversation, models = await self._open_conversation(
-                self.store, directory, stored, servers, updates.on_event, person, editor, release
+                self.store, directory, stored, servers, updates.on_event, person, release
             )
             outlet.session_id = conversation.session.info.id
             commands = EditorCommands(conversation, person, models)

@@ -30,7 +30,7 @@ from nca.tools.mcp.forms import Field
 from nca.tools.mcp.requests import Filled
 from nca.tools.permissions import about, asking, decide, matching, may_hide, names_of, refusal, widened
 from nca.tools.shell.command_rules import UNASKED
-from nca.tools.tool import Approval, Permission, ToolError, ToolOutcome
+from nca.tools.tool import Approval, Editor, Permission, ToolError, ToolOutcome
 from nca.tools.toolbox import Toolbox, failed
 from nca.words import Words
 
@@ -84,9 +84,11 @@ class Person:
 
     can_choose  whether `choose` can ask
     can_type    whether `type_answer` can ask, and nca may open a page
+    editor      the editor that the person works in: nca's own tools read and write its open files
     """
 
     can_choose = False
+    editor: Editor | None = None
 
     @property
     def can_type(self) -> bool:

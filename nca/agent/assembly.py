@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from inspect import iscoroutinefunction
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 from nca.agent.approvals import Approvals, Person, SavedRules
 from nca.agent.archive import Archive
@@ -46,6 +46,15 @@ from nca.tools.tool import Editor, Tool
 from nca.tools.toolbox import Toolbox, ToolContext
 
 
+class Given(NamedTuple):
+    """Arguments of Conversation.open: its tools, and what they and the compactor may do."""
+
+    toolbox: Toolbox | None
+    tools: Sequence[Tool]
+    prepares: bool
+    sees_all: bool
+
+
 def assemble(
     loaded: LoadedSettings,
     store: Store,
@@ -54,25 +63,20 @@ def assemble(
     directory: Path,
     person: Person,
     emit: Listener,
-    *,
-    toolbox: Toolbox | None,
-    tools: Sequence[Tool],
-    prepares: bool,
-    sees_all: bool,
-    editor: Editor | None = None,
+    given: Given,
 ) -> ConversationParts:
     """All parts of one conversation, from the arguments of Conversation.open. Raises ConfigError as it does."""
     state = SessionState(store, session, loaded, model.facts)
     memory = Memory(state, directory)
-    archive = Archive(state, memory, sees_all=sees_all)
+    archive = Archive(state, memory, sees_all=given.sees_all)
     redactor = Redactor(secrets_of(loaded))
-    prompts = ProjectPrompts(directory, redactor, tools=toolbox.names if toolbox else None, env=loaded.env)
+    prompts = ProjectPrompts(directory, redactor, tools=given.toolbox.names if given.toolbox else None, env=loaded.env)
     prompt = prompts.of(state.settings, state.facts)
     outputs, files_read, wish = store.outputs_folder(session.info.id), FilesRead(), CompactionWish()
-    subtasks, jobs, files = Subtasks(prompt.agents), _jobs(state, emit), _file_history(state, directory, editor)
+    subtasks, jobs, files = Subtasks(prompt.agents), _jobs(state, emit), _file_history(state, directory, person.editor)
     # A fork names the files of the session that it came from: where other sessions may be read, so may their outputs.
-    read = (outputs.parent if sees_all else outputs,) if outputs else ()
-    given = ToolContext(
+    read = (outputs.parent if given.sees_all else outputs,) if outputs else ()
+    tool_context = ToolContext(
         readable=lambda: read,
         files_read=files_read,
         skills=prompt.skills,
@@ -80,9 +84,9 @@ def assemble(
         recorder=files.recorder,
         jobs=jobs,
         wish=wish,
-        editor=editor,
+        editor=person.editor,
     )
-    box = (toolbox or own_toolbox(state, directory, archive, outputs, given)).with_tools(tools)
+    box = (given.toolbox or own_toolbox(state, directory, archive, outputs, tool_context)).with_tools(given.tools)
     window = Window(state, box, prompts.of)
     models = Fallbacks(model, lambda name: open_model(name, state.loaded, emit), window.use_model, emit)
     hooks = Hooks(window, directory, emit, redactor, models, files.recorder)
@@ -98,7 +102,9 @@ def assemble(
         window=window,
         toolbox=box,
         models=models,
-        compactor=Background(window, models, emit, memory, prepares=prepares, hooks=hooks, files=files, wish=wish),
+        compactor=Background(
+            window, models, emit, memory, prepares=given.prepares, hooks=hooks, files=files, wish=wish
+        ),
         spending=spending,
         approvals=approvals,
         redactor=redactor,
@@ -139,16 +145,15 @@ def check_argument(value: Any, name: str) -> None:
         raise UsageError("listener: is asynchronous; valid: a function that returns at once, as put_nowait of a queue.")
 
 
-_OPTIONAL = ("listener", "toolbox", "person", "editor")
+_OPTIONAL = ("listener", "toolbox", "person")
 _ARGUMENTS: dict[str, tuple[Any, str]] = {
     "loaded": (LoadedSettings, "settings of nca.load_settings"),
     "store": (Store, "an nca.Store"),
-    "model": (Model, "a model of nca.open_model, or one of your own (nca.models.model.Model)"),
+    "model": (Model, "a model of nca.open_model, or one of your own (nca.Model)"),
     "listener": (Callable, "a function that takes an event"),
-    "toolbox": (Toolbox, "an nca.tools.toolbox.Toolbox"),
+    "toolbox": (Toolbox, "an nca.Toolbox"),
     "tools": (list | tuple, "a list of tools"),
-    "person": (Person, "an nca.agent.approvals.Person"),
-    "editor": (Editor, "an nca.tools.tool.Editor"),
+    "person": (Person, "an nca.Person"),
 }
 
 

@@ -8,13 +8,13 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 
 from nca.agent import mentions, reply_checks
 from nca.agent.approvals import Nobody, Person
-from nca.agent.assembly import assemble, check_argument, check_arguments, secrets_of
+from nca.agent.assembly import Given, assemble, check_argument, check_arguments, secrets_of
 from nca.agent.beside import SideQuestions
 from nca.agent.context import Context
 from nca.agent.mcp import join_servers
@@ -34,7 +34,7 @@ from nca.models.model import Model
 from nca.sessions.session import Kind
 from nca.sessions.store import Store
 from nca.telemetry import telemetry
-from nca.tools.tool import Editor, Tool
+from nca.tools.tool import Tool
 from nca.tools.toolbox import Toolbox
 from nca.wire import read_words
 from nca.words import Source, Words, text_of
@@ -42,6 +42,8 @@ from nca.words import Source, Words, text_of
 
 class Conversation:
     """One session, its model and its tools. Use from one asyncio loop; one turn at a time.
+
+    `async with` closes it at the end of the block.
 
     Events of every turn and compaction go to the listeners; nothing here prints.
 
@@ -82,7 +84,7 @@ class Conversation:
         *,
         store: Store,
         model: Model,
-        directory: PathLike,
+        directory: PathLike = ".",
         session: str | None = None,
         listener: Listener | None = None,
         toolbox: Toolbox | None = None,
@@ -93,7 +95,6 @@ class Conversation:
         kind: Kind = "chat",
         notified: set[str] | None = None,
         person: Person | None = None,
-        editor: Editor | None = None,
     ) -> Conversation:
         """Open `session` (an id or its beginning), or a new one. Recoveries and assumptions go to the listener.
 
@@ -108,10 +109,9 @@ class Conversation:
         notified   `notified` of the conversation before, in the same chat
         person     approves calls and types ahead; without a person, no call that needs an approval runs, and a message
                    that is larger than the window is refused in place of cut, unless `context.fit` is set
-        editor     the editor that the person works in: nca's own tools read and write its open files
         Raises UsageError for a wrong argument, SessionNotFound, SessionLocked, StoreError, ConfigError.
         """
-        check_arguments(loaded, store, model, listener, toolbox, tools, person, editor, session=session, kind=kind)
+        check_arguments(loaded, store, model, listener, toolbox, tools, person, session=session, kind=kind)
         directory = read_folder(directory, "directory")
         loaded = loaded if person else loaded.with_default("context.fit", "refuse")
         opened = (
@@ -119,31 +119,24 @@ class Conversation:
             if session
             else store.create(directory=str(directory), model=model.facts.name, kind=kind)
         )
-        try:
+        with contextlib.ExitStack() as on_error:
+            on_error.callback(opened.close)
             receiver = telemetry(os.environ, opened.info.id)
             listeners = Listeners(*(one for one in (listener, receiver.hear) if one is not None))
-            parts = assemble(
-                loaded,
-                store,
-                opened,
-                model,
-                directory,
-                person or Nobody(),
-                listeners.emit,
-                toolbox=toolbox,
-                tools=tools,
-                prepares=prepares and not read_only,
-                sees_all=sees_all_sessions,
-                editor=editor,
-            )
+            given = Given(toolbox, tools, prepares=prepares and not read_only, sees_all=sees_all_sessions)
+            parts = assemble(loaded, store, opened, model, directory, person or Nobody(), listeners.emit, given)
             notified = set() if notified is None else notified
             conversation = cls(parts, listeners, notified, has_own_tools=toolbox is None, kind=kind)
-        except BaseException:
-            opened.close()
-            raise
+            on_error.pop_all()
         conversation._notify(receiver.problems)
         conversation._begin(read_only=read_only, is_resumed=bool(session))
         return conversation
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
 
     def _begin(self, *, read_only: bool, is_resumed: bool) -> None:
         """Finish interrupted work, and report recoveries."""

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from nca.events import Listener
     from nca.serve.service import Options
     from nca.sessions.store import Store
-    from nca.tools.tool import Editor
 
 
 KEEP_ALIVE_SECONDS = 75
@@ -181,7 +180,6 @@ class _Opener:
         servers: Sequence[McpServer],
         listener: Listener,
         person: EditorPerson,
-        editor: Editor,
         release: Callable[[], Awaitable[None]],
     ) -> tuple[Conversation, Sequence[str]]:
         import asyncio
@@ -197,6 +195,6 @@ class _Opener:
         earlier = SessionToOpen(store.find(session) if session else None)
         await release()
         conversation, choice = await open_chat_conversation(
-            loaded, choice, store, listener, earlier, person, directory=directory, editor=editor
+            loaded, choice, store, listener, earlier, person, directory=directory
         )
         return conversation, (choice.model, *choice.alternatives)

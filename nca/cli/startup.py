@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from nca.cli.printing import echo
-from nca.config.paths import data_dir, user_config_file
+from nca.config.paths import StorePlace, place_of_store, user_config_file
 from nca.errors import ConfigError, ModelUnavailable, SessionNotFound, StoreDamaged, StoreError, StoreTooNew, UsageError
 from nca.safe_files import is_missing
 
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from nca.sessions.session import Kind, SessionInfo
     from nca.sessions.store import Store
     from nca.terminal.panels.session_loader import SessionToOpen
-    from nca.tools.tool import Editor
 
 
 ARCHIVED_AT_A_START = 50
@@ -125,25 +123,9 @@ def rules_of(lines: Sequence[str] | None, loaded: LoadedSettings) -> list[Permis
     return rules
 
 
-class StorePlace(NamedTuple):
-    """Where the sessions are: in the file, or in PostgreSQL. Then this machine's own files are beside `path`."""
-
-    path: Path
-    url: str = ""
-
-
 def store_place(url: str | None = None) -> StorePlace:
     """`url`: the setting `session.store`, if it is known. Raises ConfigError."""
-    folder, url = data_dir(os.environ), _store_url() if url is None else url
-    if not url:
-        return StorePlace(folder / "sessions.db")
-    from urllib.parse import parse_qs, urlsplit
-
-    # Each database has a folder of its own: what no session of it refers to is deleted there.
-    parts = urlsplit(url)
-    host = parts.netloc.rpartition("@")[2] or parse_qs(parts.query).get("host", [""])[0]
-    name = re.sub(r"[^A-Za-z0-9.]+", "-", f"postgresql-{host}{parts.path}")
-    return StorePlace(folder / name / "sessions.db", url)
+    return place_of_store(os.environ, _store_url() if url is None else url)
 
 
 def named_place(option: str, named: str) -> StorePlace:
@@ -271,7 +253,6 @@ async def open_conversation(
     kind: Kind = "chat",
     person: Person | None = None,
     directory: Path | None = None,
-    editor: Editor | None = None,
 ) -> Conversation:
     """The conversation with the chosen model, in the working directory or another.
 
@@ -298,7 +279,6 @@ async def open_conversation(
             read_only=read_only,
             kind=kind,
             person=person,
-            editor=editor,
         )
     except BaseException:
         await model.close()
@@ -321,7 +301,6 @@ async def open_chat_conversation(
     person: Person,
     *,
     directory: Path | None = None,
-    editor: Editor | None = None,
 ) -> tuple[Conversation, Choice]:
     """The conversation, and the model that answers in it. One that is remembered but of no use now is passed over.
 
@@ -344,7 +323,6 @@ async def open_chat_conversation(
                 read_only=earlier.read_only,
                 person=person,
                 directory=directory,
-                editor=editor,
             )
         except ModelUnavailable as error:
             if not wanted.is_remembered:

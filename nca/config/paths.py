@@ -7,10 +7,11 @@ convention; on every Unix the user's settings are in ~/.config/nca, as usual for
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from nca.errors import ConfigError, UsageError
 from nca.humanize import kind_name
@@ -43,6 +44,27 @@ def data_dir(env: Mapping[str, str]) -> Path:
     """The folder for sessions and weights, which may not exist."""
     home = _nca_home(env)
     return home / "data" if home else _folder(env, "data", ".local/share", ("win32", "darwin"))
+
+
+class StorePlace(NamedTuple):
+    """Where the sessions are: in the file, or in PostgreSQL. Then this machine's own files are beside `path`."""
+
+    path: Path
+    url: str = ""
+
+
+def place_of_store(env: Mapping[str, str], url: str) -> StorePlace:
+    """`url`: the setting `session.store`."""
+    folder = data_dir(env)
+    if not url:
+        return StorePlace(folder / "sessions.db")
+    from urllib.parse import parse_qs, urlsplit
+
+    # Each database has a folder of its own: what no session of it refers to is deleted there.
+    parts = urlsplit(url)
+    host = parts.netloc.rpartition("@")[2] or parse_qs(parts.query).get("host", [""])[0]
+    name = re.sub(r"[^A-Za-z0-9.]+", "-", f"postgresql-{host}{parts.path}")
+    return StorePlace(folder / name / "sessions.db", url)
 
 
 def keys_file(env: Mapping[str, str]) -> Path:

@@ -175,7 +175,7 @@ class Toolbox:
 def _check(tool: Any) -> None:
     """Raise UsageError for what is no tool: a class in place of its object, parameters that no schema can state, a
     permission that there is not, a method that cannot be awaited."""
-    wanted = "tools, such as an object of a subclass of nca.tools.tool.TypedTool"
+    wanted = "tools, such as an object of a subclass of nca.TypedTool"
     if isinstance(tool, type):
         raise UsageError(f"tools: expected {wanted}, found the class {tool.__name__}.")
     try:

@@ -44,10 +44,52 @@ async def conversation(folder: Path, *replies: ScriptedReply) -> AsyncIterator[t
         opened = nca.Conversation.open(
             loaded, store=store, model=ScriptedModel(list(replies)), directory=folder, listener=events.append
         )
-        try:
+        async with opened:
             yield opened, events
-        finally:
-            await opened.close()
+
+
+async def test_the_shortest_program_has_the_settings_the_store_and_the_model_of_the_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    monkeypatch.chdir(project)
+    monkeypatch.setenv("NCA_HOME", str(tmp_path / "home"))
+    with Provider(in_order(*[scripted.Answer(text="Two.")] * 2)) as provider:
+        monkeypatch.setenv("OPENAI_API_BASE", provider.url)
+        async with nca.open_conversation() as chat:
+            finished = await chat.send("How many?")
+            earlier = chat.session.info.id
+        assert (finished.text, finished.error) == ("Two.", None)
+        async with nca.open_conversation(str(project), session=earlier, model="openai/test-model") as chat:
+            assert (await chat.send("And now?")).text == "Two."
+            assert chat.context.entries[0].message.text == "How many?"
+            assert chat.model.facts.name == "openai/test-model"
+    with nca.Store.open(tmp_path / "home" / "data" / "sessions.db", read_only=True) as store:
+        assert [info.directory for info in store.list()] == [str(project)]
+    with pytest.raises(nca.ConfigError, match="nope"):
+        async with nca.open_conversation(settings={"nope": 1}):
+            pass
+
+
+async def test_what_opens_a_conversation_closes_its_model_whatever_happens(tmp_path: Path) -> None:
+    closed: list[str] = []
+
+    class Closes(ScriptedModel):
+        async def close(self) -> None:
+            closed.append("model")
+
+    kept = {"session.persist": False}
+    with pytest.raises(nca.NcaError, match="no session"):
+        async with nca.open_conversation(tmp_path, model=Closes([]), settings=kept, session="nope"):
+            pass
+    with pytest.raises(ZeroDivisionError):
+        async with nca.open_conversation(tmp_path, model=Closes(["Hi."]), settings=kept) as chat:
+            _ = 1 / len(chat.context.entries)
+    assert closed == ["model"] * 2
+    with pytest.raises(nca.UsageError, match=r"^model: expected a model of nca\.open_model, or one of your own"):
+        async with nca.open_conversation(tmp_path, model=5, settings=kept):  # type: ignore[arg-type]
+            pass
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -333,13 +375,13 @@ WRONG: list[tuple[dict[str, Any], str]] = [
         r"model: expected a model of nca.open_model, or one of your own \(nca.*\), found text",
     ),
     ({"store": "s.db"}, "store: expected an nca.Store, found text"),
-    ({"toolbox": [Weather()]}, "toolbox: expected an nca.tools.toolbox.Toolbox, found a list"),
+    ({"toolbox": [Weather()]}, "toolbox: expected an nca.Toolbox, found a list"),
     ({"tools": Weather()}, "tools: expected a list of tools, found a Weather"),
     ({"tools": [Weather]}, "tools: expected tools, such as an object of .*, found the class Weather"),
     ({"tools": [len]}, "tools: expected tools, .*, found a builtin"),
     ({"tools": [Unclear()]}, "The tool weather: "),
     ({"tools": [Weather(), Weather()]}, "Two tools have the same name: weather"),
-    ({"person": lambda asked: None}, "person: expected an nca.agent.approvals.Person, found a function"),
+    ({"person": lambda asked: None}, "person: expected an nca.Person, found a function"),
     ({"listener": "x"}, "listener: expected a function that takes an event, found text"),
     ({"listener": wait}, "listener: is asynchronous; valid: a function that returns at once"),
     ({"kind": "bogus"}, "kind: 'bogus' is not valid; valid: chat, run"),

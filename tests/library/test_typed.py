@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from importlib.resources import files
+from pathlib import Path
 from typing import Any, Literal, TypedDict, assert_type
 
 import pytest
@@ -12,7 +13,7 @@ from openai.types.chat import ChatCompletionMessageParam
 
 import nca
 from nca.testing.provider import Provider
-from nca.testing.scripted import Answer, in_order
+from nca.testing.scripted import Answer, ScriptedModel, in_order
 
 
 class Said(TypedDict):
@@ -109,6 +110,48 @@ def test_the_official_client_takes_what_a_view_gives() -> None:
         for messages in (view.fit(log).messages, nca.compact(log).messages, nca.repair_tool_pairs(log).messages):
             answer = client.chat.completions.create(model="openai/gpt-4.1", messages=messages, tools=tools)
             assert answer.choices[0].message.content == "Hi."
+
+
+class Rolls(nca.TypedTool):
+    name, permission = "roll", "execute"
+
+    async def call(self, sides: int = 6) -> nca.ToolOutcome | str:
+        """Roll a die."""
+        if sides < 1:
+            raise nca.ToolError("a die has sides")
+        return nca.ToolOutcome(f"{sides}")
+
+
+class Agrees(nca.Person):
+    async def ask(self, asked: nca.ApprovalAsked) -> nca.Answer:
+        return nca.Answer("once" if asked.name == "roll" else "deny")
+
+
+async def test_every_argument_of_a_conversation_has_a_public_type(tmp_path: Path) -> None:
+    loaded: nca.LoadedSettings = nca.load_settings(project=tmp_path, env={"NCA_HOME": str(tmp_path)})
+    model: nca.Model = ScriptedModel(["Hi."])
+    events: list[nca.Event] = []
+    listener: nca.Listener = events.append
+    tools: list[nca.Tool] = [Rolls()]
+    person: nca.Person = Agrees()
+    with nca.Store.open(None) as store:
+        opened = nca.Conversation.open(
+            loaded,
+            store=store,
+            model=model,
+            directory=str(tmp_path),
+            session=None,
+            listener=listener,
+            toolbox=nca.Toolbox(tools),
+            tools=(),
+            person=person,
+        )
+        async with opened as chat:
+            assert_type(chat, nca.Conversation)
+            finished = await chat.send("Hello")
+        assert_type(finished, nca.TurnFinished)
+    assert finished.text == "Hi."
+    assert events[-1] == finished
 
 
 def test_type_checkers_are_told_that_nca_is_typed() -> None:
