@@ -9,7 +9,7 @@ from inspect import iscoroutinefunction
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
-from nca.agent.approvals import Approvals, Person, SavedRules
+from nca.agent.approvals import Approvals, Nobody, Person, SavedRules
 from nca.agent.archive import Archive
 from nca.agent.background import Background
 from nca.agent.fallbacks import Fallbacks
@@ -66,7 +66,7 @@ def assemble(
     given: Given,
 ) -> ConversationParts:
     """All parts of one conversation, from the arguments of Conversation.open. Raises ConfigError as it does."""
-    state = SessionState(store, session, loaded, model.facts)
+    state = SessionState(store, session, loaded, model.facts, is_chat=not isinstance(person, Nobody))
     memory = Memory(state, directory)
     archive = Archive(state, memory, sees_all=given.sees_all)
     redactor = Redactor(secrets_of(loaded))

@@ -108,12 +108,11 @@ class Conversation:
         kind       what makes a new session; an older one becomes a chat with the first message in one
         notified   `notified` of the conversation before, in the same chat
         person     approves calls and types ahead; without a person, no call that needs an approval runs, and a message
-                   that is larger than the window is refused in place of cut, unless `context.fit` is set
+                   that is larger than the window is refused where `context.fit` is `auto`
         Raises UsageError for a wrong argument, SessionNotFound, SessionLocked, StoreError, ConfigError.
         """
         check_arguments(loaded, store, model, listener, toolbox, tools, person, session=session, kind=kind)
         directory = read_folder(directory, "directory")
-        loaded = loaded if person else loaded.with_default("context.fit", "refuse")
         opened = (
             store.open_session(session, read_only=read_only)
             if session
@@ -199,11 +198,11 @@ class Conversation:
         return finished
 
     async def run_turn(
-        self, said: str | Words, attachments: Sequence[PathLike] = (), beside: Sequence[mentions.Beside] = ()
+        self, text: str | Words, attachments: Sequence[PathLike] = (), beside: Sequence[mentions.Beside] = ()
     ) -> TurnFinished:
         """As `send`, but cancelling the task, as for Ctrl-C, makes this return, with the reason "interrupted"."""
         with self._one_turn:
-            return (await self._turn(read_words(said, "typed"), attachments, beside))[0]
+            return (await self._turn(read_words(text, "typed"), attachments, beside))[0]
 
     async def _turn(
         self, said: Words, attachments: Sequence[PathLike], beside: Sequence[mentions.Beside]

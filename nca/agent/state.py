@@ -10,7 +10,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from nca.config.loaded import LoadedSettings
-from nca.config.schema import ContextSettings, Settings
+from nca.config.schema import Settings
 from nca.context.admission import Limits
 from nca.context.budget import Budget
 from nca.context.calibration import Calibration, Lessons
@@ -43,11 +43,14 @@ class SessionState:
 
     loaded    the settings with their origins; `settings` are those for the model that answers
     facts     of the model that answers
+    is_chat   whether a person reads along, for ContextSettings.decided
     """
 
-    def __init__(self, store: Store, session: Session, loaded: LoadedSettings, facts: ModelFacts) -> None:
+    def __init__(
+        self, store: Store, session: Session, loaded: LoadedSettings, facts: ModelFacts, *, is_chat: bool = True
+    ) -> None:
         """Raises ConfigError if the settings leave no budget."""
-        self.store = store
+        self.store, self.is_chat = store, is_chat
         self.session = session
         self.history = History(Log(session.log), session.views.current(), session.views.pins())
         self.left_out: Range | None = None
@@ -75,6 +78,7 @@ class SessionState:
             else Budget.in_window(set_tokens or facts.window_tokens, settings)
         )
         self.loaded, self.settings, self.facts = loaded, settings, facts
+        self.context = settings.context.decided(is_chat=self.is_chat)
         self.learned_tokens, self.is_window_learned = learned, is_learned
 
     def _stay_within_window(self) -> None:
@@ -93,10 +97,6 @@ class SessionState:
             )
             self.session.views.commit(view, record, expected_head=self.history.head)
         self.history.view = view
-
-    @property
-    def context(self) -> ContextSettings:
-        return self.settings.context
 
     @property
     def can_see(self) -> bool:

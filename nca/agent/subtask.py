@@ -114,7 +114,8 @@ class _Task:
         # Compacting by hand (context.auto = off) is for the person's own conversation; nobody could do it here.
         loaded = parent.window.loaded.with_value("context.auto", "on", "a task")
         store.save_learned(first.facts.name, parent.window.store.learned(first.facts.name))
-        state = SessionState(store, store.create(directory="", model=first.facts.name), loaded, first.facts)
+        session, is_chat = store.create(directory="", model=first.facts.name), parent.window.state.is_chat
+        state = SessionState(store, session, loaded, first.facts, is_chat=is_chat)
         outputs = parent.outputs / within if parent.outputs is not None else None
         wish, recorder, skills = CompactionWish(), parent.files.recorder, parent.window.prompt.skills
         read = (parent.outputs,) if parent.outputs is not None else ()

@@ -63,7 +63,7 @@ def compact(
         stages=stages,
         fit=fit,
     )
-    loaded = load(project=Path.cwd(), env=os.environ, flags=given).with_default("context.fit", "refuse")
+    loaded = load(project=Path.cwd(), env=os.environ, flags=given)
     if (copy := stored_session(file)) is not None:
         transcript = transcript_of(copy)
     else:

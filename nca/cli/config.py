@@ -43,8 +43,6 @@ def show(
     for pattern, values in loaded.patterns:
         found |= {f"for.{toml_value(pattern)}.{key}": values[key] for key in values if key in found}
     flags.say_notes(loaded.notes)
-    if not as_json and "context.fit" in found and found["context.fit"].origin == "default":
-        found["context.fit"] = found["context.fit"]._replace(origin="chat default")
     if as_json:
         facts = {key: {"value": one.value, "origin": one_line(one.origin)} for key, one in found.items()}
         echo(json.dumps(facts, indent=2, default=_plain))

@@ -6,11 +6,11 @@ The one source for the TOML files, the environment, `/config`, its completion, t
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import fields
+from dataclasses import fields, replace
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 from nca.config import value_types as types
 from nca.config.extensions import STAGES, stage_names
@@ -30,8 +30,10 @@ from nca.config.tables import (
 from nca.config.value_types import Table, ValueType, setting, table
 
 INFO_THRESHOLD = 0.60
-AUTO = "auto"
-"""The window decides."""
+AUTO: Literal["auto"] = "auto"
+"""The window decides, or whether the conversation is a chat."""
+Fit = Literal["auto", "cut", "refuse"]
+"""What happens to a newest message that alone is larger than the window."""
 PROFILES = ("nca", "neurolink", "cowagent", "neuron", "nexora")
 """Programs whose settings can be used: the files in `profiles`."""
 
@@ -104,7 +106,7 @@ class ContextSettings(Table):
     compact_threshold: float | str = setting(AUTO, types.or_word(AUTO, types.ratio()))
     compact_tokens: int = setting(0, types.whole())
     target_ratio: float | str = setting(AUTO, types.or_word(AUTO, types.ratio()))
-    fit: str = setting("cut", types.choice("cut", "refuse"))
+    fit: Fit = setting(AUTO, types.choice(*get_args(Fit)))
     max_tokens: int = setting(0, types.whole())
     max_messages: int = setting(0, types.whole())
     max_turns: int = setting(0, types.whole(), unit="turns")
@@ -119,6 +121,10 @@ class ContextSettings(Table):
     summarize: SummarizeSettings = table(SummarizeSettings, "Stage 3: replace the older messages by a summary")
     truncate: TruncateSettings = table(TruncateSettings, "Stage 4: drop the oldest turns")
     admission: AdmissionSettings = table(AdmissionSettings, "Limits on what enters the context")
+
+    def decided(self, *, is_chat: bool) -> ContextSettings:
+        """With another `fit` than `auto`: where nobody reads what was cut, it is refused."""
+        return self if self.fit != AUTO else replace(self, fit="cut" if is_chat else "refuse")
 
 
 class AgentSettings(Table):

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from nca.config.loaded import LoadedSettings
+from nca.config.schema import Fit
 from nca.context.history import History
 from nca.context.plan import Proposal
 from nca.context.request import resolve
@@ -25,7 +26,6 @@ from nca.errors import ContextDoesNotFit, InvalidMessages, UsageError
 from nca.humanize import kind_name
 from nca.library.engine import Engine, Summarizer
 from nca.library.inputs import (
-    Fit,
     history_of,
     in_library,
     is_list,

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from nca.agent.archive import Archive
+from nca.config.schema import Fit
 from nca.context.budget import Budget, Measurement
 from nca.context.file_reads import arguments_of
 from nca.context.history import History
@@ -27,7 +28,7 @@ from nca.errors import ContextDoesNotFit, ViewInUse
 from nca.library.beside_loop import beside_loop, drive_beside_loop
 from nca.library.compaction import items_of
 from nca.library.engine import AsyncSummarizer, Engine, Summarizer
-from nca.library.inputs import Fit, history_of, in_library, read_conversation, read_text, settings_of
+from nca.library.inputs import history_of, in_library, read_conversation, read_text, settings_of
 from nca.library.view_state import BEGINNING, read_state, saved_in
 from nca.messages import Entry, Message, with_tool_names
 from nca.sessions import Session, Store

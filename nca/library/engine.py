@@ -37,6 +37,7 @@ class Engine:
     model          "": the one that a request's object names
     tools          the tool definitions of the request, which are counted; None: those of the object
     system_prompt  the same, if it is not a message of the conversation
+    is_chat        see ContextSettings.decided
     """
 
     def __init__(
@@ -47,8 +48,10 @@ class Engine:
         tools: Sequence[Mapping[str, Any]] | None = None,
         system_prompt: str = "",
         summarizer: Summarizer | AsyncSummarizer | None = None,
+        is_chat: bool = False,
     ) -> None:
         self._loaded, self._named, self._system_prompt = loaded, read_text(model, "model"), system_prompt
+        self._is_chat = is_chat
         self._own_tools = None if tools is None else read_tools(tools)
         self.has_summarizer = summarizer is not None
         self._ask, self._ask_async = asking(summarizer), asking_async(summarizer)
@@ -60,7 +63,7 @@ class Engine:
         self._taken, self._model, self._tools = (model, answer_tokens, tools), model, tools
         self.facts = facts_of(model, loaded)
         self.budget = budget_of(self.facts, loaded)
-        self.settings = loaded.settings.context
+        self.settings = loaded.settings.context.decided(is_chat=self._is_chat)
         self._asked_tokens = loaded.settings.model.max_output_tokens
         self.meter = self._meter_for("")
         self._summarizer_window = _window_of_summarizer(loaded)

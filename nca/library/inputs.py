@@ -136,7 +136,7 @@ def settings_of(
     passed |= {name: value for name, value in named.items() if value is not None}
     given |= {_SETTINGS[name]: value for name, value in passed.items()}
     try:
-        return defaults().with_values(given, "the call").with_default("context.fit", "refuse")
+        return defaults().with_values(given, "the call")
     except ConfigError as error:
         message = error.message
         for name in passed:
@@ -179,9 +179,6 @@ def shown(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 60 else text[:59] + "…"
 
-
-Fit = Literal["cut", "refuse"]
-"""What happens to a newest message that alone is larger than the window."""
 
 Content = str | Sequence[Mapping[str, Any]]
 """Text, or parts such as {"type": "text", "text": …}."""

@@ -100,7 +100,7 @@ def losses(copy: SessionCopy, loaded: LoadedSettings, *, model: str = "") -> lis
     positions = compaction_positions(copy)
     if not positions:
         return []
-    engine = Engine(loaded, model or copy.info.model)
+    engine = Engine(loaded, model or copy.info.model, is_chat=True)
     beside = _Beside(copy, engine)
     return [beside.at(number, seq, record) for number, (seq, record) in enumerate(positions, 1)]
 

@@ -115,7 +115,7 @@ def replay(
     Raises UsageError, ConfigError.
     """
     counted = _Counted(summarizer) if summarizer is not None else None
-    engine = Engine(loaded, model, tools=tools, system_prompt=system_prompt, summarizer=counted)
+    engine = Engine(loaded, model, tools=tools, system_prompt=system_prompt, summarizer=counted, is_chat=True)
     if request is not None:
         engine.obey(request)
     replaying = _Replaying(engine, counted, watch)

@@ -210,7 +210,7 @@ def test_show_knows_the_group_that_was_meant(shell: Shell, typed: str, meant: st
 
 def test_show_takes_a_setting_or_a_group(shell: Shell) -> None:
     assert shell("show", "theme") == 'terminal.theme = "auto"  (default)\n'
-    assert shell("show", "context.fit") == 'context.fit = "cut"  (chat default)\n'
+    assert shell("show", "context.fit") == 'context.fit = "auto"  (default)\n'
     group = [line.split()[0] for line in shell("show", "context.prune").splitlines()]
     assert group == [key for key in KEYS if key.startswith("context.prune.")]
     assert list(json.loads(shell("show", "memory", "--json"))) == [key for key in KEYS if key.startswith("memory.")]

@@ -101,7 +101,12 @@ def test_a_newest_message_with_pictures_is_counted_as_it_is_sent_once_it_is_cut(
 
 def test_a_newest_message_that_is_larger_than_the_window_is_cut_only_where_the_caller_says_so() -> None:
     rows = [*_talk(3), {"role": "user", "content": f"The first word. {WORDS * 500} The last word."}]
-    refused: list[dict[str, Any]] = [{}, {"fit": "refuse"}, {"fit": "refuse", "settings": {"context.fit": "cut"}}]
+    refused: list[dict[str, Any]] = [
+        {},
+        {"fit": "auto"},
+        {"fit": "refuse"},
+        {"fit": "refuse", "settings": {"context.fit": "cut"}},
+    ]
     allowed: list[dict[str, Any]] = [{"fit": "cut"}, {"settings": {"context.fit": "cut"}}]
     for more in refused:
         with pytest.raises(
