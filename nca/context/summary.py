@@ -6,7 +6,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 
 import msgspec
 
@@ -75,6 +74,9 @@ def without_pending(prose: str) -> str:
 @cache
 def prompt(name: str) -> str:
     """The text of `prompts/NAME.md`, which asks for a summary; read once."""
+    # It imports much, and most compactions ask no model.
+    from importlib.resources import files
+
     return files(__package__).joinpath("prompts", f"{name}.md").read_text(encoding="utf-8")
 
 

@@ -19,7 +19,6 @@ from nca.config.paths import cache_dir
 from nca.errors import NcaError, UsageError, system_reason
 from nca.humanize import counted
 from nca.models.providers import MOST_TOKENS, is_loopback
-from nca.models.redirects import RedirectRefused, certificates_for, refuse_elsewhere
 
 CHATS = ("chat", "responses")
 """Modes of chat models. The windows of embedding, image and completion models mean something else."""
@@ -191,6 +190,8 @@ def _refuse_address(address: str) -> None:
 
 def _fetched(address: str) -> bytes:
     import httpx2
+
+    from nca.models.redirects import RedirectRefused, certificates_for, refuse_elsewhere
 
     received = bytearray()
     try:
