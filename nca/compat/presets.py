@@ -1,12 +1,10 @@
-"""Count tokens as other programs do, to the token, and as nca does.
+"""Count tokens as other programs do, to the token. nca's own count is another: that of nca.context.meter.
 
-The engine measures with the preset "". The others repeat the formulas of other programs, mistakes included, for people
-who compare or move. A length is what the program's language takes for one: UTF-16 units in JavaScript, bytes of UTF-8
-in Rust, code points in Python and here.
+The presets repeat the formulas of other programs, mistakes included, for people who compare or move. A length is what
+the program's language takes for one: UTF-16 units in JavaScript, bytes of UTF-8 in Rust, code points in Python.
 
 | preset    | text                                                     | a message              | image / document |
 | --------- | -------------------------------------------------------- | ---------------------- | ---------------- |
-| ""        | o200k × what is known of the model's tokenizer           | + 4, and calls         | by size / pages  |
 | nca       | characters / 4, / 3.5 in a tool message (first design)   | + 10, + 50 a call      | as their names   |
 | neurolink | ceil(ceil(UTF-16 units / 4 or 3) × multiplier × 1.15)    | + 4, calls not counted | 1,024 / 1,024    |
 | neuron    | ceil(bytes / 4.0)                                        | + 4, and calls         | 300 / 500        |
@@ -24,16 +22,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from math import ceil
-from typing import Any
+from typing import Any, Literal, get_args
 
 import msgspec
 
-from nca.context.calibration import Calibration
-from nca.context.history import History
-from nca.context.meter import Meter
-from nca.context.request import of_a_program
-from nca.context.tokens import text_tokens
-from nca.messages import Entry, MediaPart, Message, Part, ToolCall
+from nca.messages import MediaPart, Message, Part, ToolCall
 from nca.wire import content_text, part_text
 
 PROSE_CHARS_PER_TOKEN = 4.0
@@ -85,29 +78,10 @@ class Preset(ABC):
     def tool(self, tool: Mapping[str, Any]) -> int:
         return 0
 
-    def request(self, messages: Sequence[Message], tools: Tools, provider: str, rules: str, density: float) -> int:
-        """Tokens of one request.
-
-        rules    the provider with the request's shape, "" for none
-        density  of prose; the engine's own number is scaled by it as a whole
-        """
+    def request(self, messages: Sequence[Message], tools: Tools, provider: str, density: float) -> int:
+        """Tokens of one request."""
         counted = sum(self.message(message, provider, density) for message in messages)
         return counted + sum(map(self.tool, tools))
-
-
-class Engine(Preset):
-    """The engine's own: the number that a budget check shows."""
-
-    def text(self, text: str, provider: str, density: float) -> int:
-        return round(text_tokens(text) * Calibration.unlearned(provider).ratio * PROSE_CHARS_PER_TOKEN / density)
-
-    def request(self, messages: Sequence[Message], tools: Tools, provider: str, rules: str, density: float) -> int:
-        calibration = Calibration.unlearned(provider)
-        meter = Meter(
-            provider=of_a_program(rules or provider), calibration=calibration, tools=[dict(tool) for tool in tools]
-        )
-        history = History(Entry(seq, message) for seq, message in enumerate(messages, 1))
-        return round(meter.used(history) * PROSE_CHARS_PER_TOKEN / density)
 
 
 class FirstDesign(Preset):
@@ -132,9 +106,9 @@ class Neurolink(Preset):
             ceil(_utf16_units(text) / density) * NEUROLINK_MULTIPLIERS.get(provider.lower(), 1.0) * NEUROLINK_MARGIN
         )
 
-    def request(self, messages: Sequence[Message], tools: Tools, provider: str, rules: str, density: float) -> int:
+    def request(self, messages: Sequence[Message], tools: Tools, provider: str, density: float) -> int:
         framing = NEUROLINK_CONVERSATION_TOKENS if messages else 0
-        return framing + super().request(messages, tools, provider, rules, density)
+        return framing + super().request(messages, tools, provider, density)
 
     def message(self, message: Message, provider: str, density: float) -> int:
         count = partial(self.text, provider=provider, density=density)
@@ -191,13 +165,10 @@ class Cowagent(Preset):
         return COWAGENT_CALL_TOKENS + self.text(counted)
 
 
-PRESETS: Mapping[str, Preset] = {
-    "": Engine(),
-    "nca": FirstDesign(),
-    "neurolink": Neurolink(),
-    "neuron": Neuron(),
-    "cowagent": Cowagent(),
-}
+PresetName = Literal["nca", "neurolink", "neuron", "cowagent"]
+"""nca: the formula of its first design."""
+_FORMULAS = (FirstDesign(), Neurolink(), Neuron(), Cowagent())
+PRESETS: Mapping[str, Preset] = dict(zip(get_args(PresetName), _FORMULAS, strict=True))
 CODE_PRESETS: Mapping[str, float] = {"neurolink": CODE_CHARS_PER_TOKEN}
 """The presets that count code denser than prose, with their characters a token."""
 FIXED_PRESETS = ("cowagent",)

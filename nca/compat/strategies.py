@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, Literal
 
+from nca.compat.presets import PresetName
 from nca.config.schema import SummarizeSettings
 from nca.context.draft import Block, Draft, Part, covered
 from nca.context.driver import drive
@@ -70,7 +71,7 @@ class _Limited:
 class _Counting(_Limited):
     """When to act, and how tokens are counted: the half of the protocol that all strategies share."""
 
-    preset: str = ""
+    preset: PresetName | Literal[""] = ""
     provider: str = ""
     chars_per_token: float | None = None
 

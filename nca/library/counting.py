@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
-from nca.compat.presets import CODE_PRESETS, FIXED_PRESETS, PRESETS, PROSE_CHARS_PER_TOKEN
+from nca.compat.presets import CODE_PRESETS, FIXED_PRESETS, PRESETS, PROSE_CHARS_PER_TOKEN, PresetName
 from nca.context.budget import Budget
 from nca.context.calibration import Calibration
 from nca.context.meter import Meter
@@ -18,6 +18,7 @@ from nca.errors import UsageError
 from nca.library import inputs
 from nca.messages import Message, clean_text
 from nca.models.catalog import describe
+from nca.shapes.shaped import ShapedMessages
 from nca.vocabulary import fitting_start, within
 
 ELLIPSIS = "..."
@@ -26,16 +27,17 @@ SENTENCE_SHARE = 0.5
 """A text is cut after a sentence only if at least this share of what fits stays, as in NeuroLink."""
 LOWEST_CHARS_PER_TOKEN, HIGHEST_CHARS_PER_TOKEN = 0.1, 100.0
 
+Rows = list[dict[str, Any]]
 _SENTENCE_END = re.compile(r"[.!?](?=\s)|\n")
 
 
 @dataclass(frozen=True, slots=True)
 class BudgetCheck:
-    """How full the next request is. Counts in tokens; `breakdown` sums to estimated_input_tokens."""
+    """How full the next request is. Counts in tokens; `breakdown` sums to used_tokens."""
 
     within_budget: bool
-    estimated_input_tokens: int
-    available_input_tokens: int
+    used_tokens: int
+    budget_tokens: int
     usage_ratio: float
     should_compact: bool
     breakdown: dict[str, int]
@@ -76,13 +78,10 @@ def check_context_budget(
     loaded = loaded.with_default("model.max_output_tokens", shaped.answer_tokens).for_model(model)
     facts = inputs.facts_of(model, loaded)
     budget = inputs.budget_of(facts, loaded)
-    meter = Meter(
-        model=model,
-        provider=of_a_program(shaped.rules or facts.provider),
-        calibration=Calibration.unlearned(facts.provider, model, count_as=loaded.settings.context.count_as),
-        system_prompt=inputs.read_text(system_prompt, "system_prompt"),
-        tools=inputs.read_tools(shaped.tools if tools is None else tools),
-    )
+    system = inputs.read_text(system_prompt, "system_prompt")
+    defined = inputs.read_tools(shaped.tools if tools is None else tools)
+    count_as = loaded.settings.context.count_as
+    meter = _meter(shaped, model, facts.provider, defined, count_as=count_as, system=system)
     attached = sum(_file_tokens(meter, row, index) for index, row in enumerate(inputs.read_mappings(files, "files"), 1))
     read = shaped.messages
     if inputs.read_text(current_prompt, "current_prompt"):
@@ -92,8 +91,8 @@ def check_context_budget(
     measured = replace(measured, used_tokens=measured.used_tokens + attached)
     return BudgetCheck(
         within_budget=measured.fits,
-        estimated_input_tokens=measured.used_tokens,
-        available_input_tokens=budget.budget_tokens,
+        used_tokens=measured.used_tokens,
+        budget_tokens=budget.budget_tokens,
         usage_ratio=measured.usage_ratio,
         should_compact=is_due(measured, loaded.settings.context),
         breakdown={**measured.breakdown, "attachments": measured.breakdown["attachments"] + attached},
@@ -101,7 +100,12 @@ def check_context_budget(
 
 
 def estimate_tokens(
-    text: str, *, provider: str = "", preset: str = "", is_code: bool = False, chars_per_token: float | None = None
+    text: str,
+    *,
+    provider: str = "",
+    preset: PresetName | Literal[""] = "",
+    is_code: bool = False,
+    chars_per_token: float | None = None,
 ) -> int:
     """Tokens of one text; 0 for an empty one.
 
@@ -115,14 +119,17 @@ def estimate_tokens(
     name = _preset(preset)
     usual = CODE_PRESETS.get(name, PROSE_CHARS_PER_TOKEN) if is_code else PROSE_CHARS_PER_TOKEN
     density = _density(name, chars_per_token, usual)
-    return PRESETS[name].text(inputs.read_text(text, "text"), inputs.read_text(provider, "provider"), density)
+    whole, spoken = inputs.read_text(text, "text"), inputs.read_text(provider, "provider")
+    if name:
+        return PRESETS[name].text(whole, spoken, density)
+    return round(text_tokens(whole) * Calibration.unlearned(spoken).ratio * PROSE_CHARS_PER_TOKEN / density)
 
 
 def estimate_messages_tokens(
     messages: Sequence[Mapping[str, Any]] | Mapping[str, Any],
     *,
     provider: str = "",
-    preset: str = "",
+    preset: PresetName | Literal[""] = "",
     tools: Sequence[Mapping[str, Any]] | None = None,
     chars_per_token: float | None = None,
 ) -> int:
@@ -138,10 +145,11 @@ def estimate_messages_tokens(
     density = _density(name, chars_per_token, PROSE_CHARS_PER_TOKEN)
     if not shaped.messages and not defined:
         return 0
-    if shaped.model and not name and not spoken:
-        counted = check_context_budget(messages, tools=tools).estimated_input_tokens
-        return round(counted * PROSE_CHARS_PER_TOKEN / density)
-    return PRESETS[name].request(shaped.messages, defined, spoken, shaped.rules, density)
+    if name:
+        return PRESETS[name].request(shaped.messages, defined, spoken, density)
+    model = "" if spoken else shaped.model
+    meter = _meter(shaped, model, spoken or describe(model).provider, defined)
+    return round(meter.used(inputs.history_of(shaped.messages)) * PROSE_CHARS_PER_TOKEN / density)
 
 
 def truncate_to_token_budget(text: str, max_tokens: int, provider: str = "") -> TruncatedText:
@@ -179,8 +187,21 @@ def _whole_sentences(text: str, fitting_chars: int) -> str:
     return words[0].rstrip() if len(words) == 2 and len(words[0]) > least else cut.rstrip()
 
 
+def _meter(
+    shaped: ShapedMessages, model: str, provider: str, tools: Rows, *, count_as: str = "", system: str = ""
+) -> Meter:
+    """What measures a request that a program keeps."""
+    return Meter(
+        model=model,
+        provider=of_a_program(shaped.rules or provider),
+        calibration=Calibration.unlearned(provider, model, count_as=count_as),
+        system_prompt=system,
+        tools=tools,
+    )
+
+
 def _preset(preset: Any) -> str:
-    return inputs.read_choice(preset, "preset", tuple(name for name in PRESETS if name)) if preset != "" else ""
+    return inputs.read_choice(preset, "preset", tuple(PRESETS)) if preset != "" else ""
 
 
 def _density(name: str, chars_per_token: Any, usual: float) -> float:

@@ -142,11 +142,11 @@ class Store:
         )
         return as_info(row) if row else None
 
-    def find(self, prefix: str) -> SessionInfo:
+    def find(self, id_or_prefix: str) -> SessionInfo:
         """Find a session by id, beginning of an id, or whole name. Raises SessionNotFound."""
-        row = self._database.row(f"{INFO} WHERE number = ?", (self._find(prefix)[1],))
+        row = self._database.row(f"{INFO} WHERE number = ?", (self._find(id_or_prefix)[1],))
         if row is None:
-            raise SessionNotFound(f"Session {prefix} has just been removed")
+            raise SessionNotFound(f"Session {id_or_prefix} has just been removed")
         return as_info(row)
 
     def preview(self, id_or_prefix: str) -> SessionPreview:

@@ -10,12 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nca
-from nca.compat.presets import PRESETS
+from nca.compat.presets import PRESETS, PresetName
 from nca.context.calibration import Calibration
 from nca.context.history import History
 from nca.context.meter import Meter
 from nca.context.request import of_a_program
 from nca.messages import AttachmentPart, Entry, Message, TextPart
+from nca.wire import message_to_dict, messages_from_list
 from tests.context.logs import logs
 
 FOX = "The quick brown fox jumps over the lazy dog."
@@ -153,29 +154,30 @@ def test_attachments_count_as_the_text_they_are_sent_as() -> None:
     message = Message("user", (TextPart(FOX), AttachmentPart("a.txt", FOX, 44)))
     for name in ("neurolink", "neuron", "cowagent"):
         apart = PRESETS[name].text(FOX, "", 4.0) + PRESETS[name].text(sent, "", 4.0)
-        empty = PRESETS[name].request([Message("user", ())], (), "", "", 4.0)
-        assert apart <= PRESETS[name].request([message], (), "", "", 4.0) <= apart + empty
+        empty = PRESETS[name].request([Message("user", ())], (), "", 4.0)
+        assert apart <= PRESETS[name].request([message], (), "", 4.0) <= apart + empty
 
 
 @given(logs(), st.sampled_from(["", "openai", "anthropic", "mistral"]))
-def test_nca_is_the_engine_s_own_number(messages: list[Message], provider: str) -> None:
-    history = History(Entry(seq, message) for seq, message in enumerate(messages, 1))
+def test_without_a_preset_the_number_is_the_engine_s_own(messages: list[Message], provider: str) -> None:
+    rows = [message_to_dict(message) for message in messages]
+    history = History(Entry(seq, message) for seq, message in enumerate(messages_from_list(rows), 1))
     meter = Meter(provider=of_a_program(provider), calibration=Calibration.unlearned(provider))
     meter.look(history)
-    assert PRESETS[""].request(messages, (), provider, "", 4.0) == meter.used(history)
+    assert nca.estimate_messages_tokens(rows, provider=provider) == meter.used(history)
 
 
 @given(st.text(max_size=200), st.text(max_size=40))
-@pytest.mark.parametrize("preset", list(PRESETS))
-def test_more_text_never_counts_less(preset: str, text: str, more: str) -> None:
+@pytest.mark.parametrize("preset", ["", *PRESETS])
+def test_more_text_never_counts_less(preset: PresetName, text: str, more: str) -> None:
     assert nca.estimate_tokens(text, preset=preset) <= nca.estimate_tokens(text + more, preset=preset)
 
 
 @given(logs())
 def test_a_request_counts_what_its_messages_count(messages: list[Message]) -> None:
     for preset, base in (("neurolink", 24), ("neuron", 0), ("cowagent", 0)):
-        alone = [PRESETS[preset].request([message], (), "", "", 4.0) - base for message in messages]
-        assert PRESETS[preset].request(messages, (), "", "", 4.0) == base + sum(alone), preset
+        alone = [PRESETS[preset].request([message], (), "", 4.0) - base for message in messages]
+        assert PRESETS[preset].request(messages, (), "", 4.0) == base + sum(alone), preset
 
 
 def test_the_first_design_s_numbers() -> None:

@@ -324,7 +324,7 @@ def test_twice_is_once(messages: list[Message], keep: int, which: int) -> None:
         (lambda: nca.SlidingWindow(2.5, 10), "keep_last = 2.5 is not valid"),  # type: ignore[arg-type]
         (lambda: nca.SlidingWindow(True, 10), "keep_last = True is not valid"),
         (lambda: nca.SlidingWindow(2, float("nan")), "max_tokens = nan is not valid"),  # type: ignore[arg-type]
-        (lambda: nca.SlidingWindow(2, 10, preset="gpt"), "preset = 'gpt' is not valid"),
+        (lambda: nca.SlidingWindow(2, 10, preset="gpt"), "preset = 'gpt' is not valid"),  # type: ignore[arg-type]
         (lambda: nca.SlidingWindow(2, 10, provider=None), "provider: expected text"),  # type: ignore[arg-type]
         (lambda: nca.ToolResultClearing(None, 10), "keep_results = None is not valid"),  # type: ignore[arg-type]
         (lambda: nca.Summarization("gpt", 2, 10), "summarizer: expected something to call"),  # type: ignore[arg-type]
