@@ -19,10 +19,8 @@ from nca.terminal.render.sanitize import json_to_terminal, one_line
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from nca.config.loaded import LoadedSettings
     from nca.library.losses import CompactionLoss
     from nca.library.replay import Replay
-    from nca.sessions.transfer import SessionCopy
     from nca.transcripts.conversation_file import ConversationFile
 
 _LISTED = 12
@@ -43,7 +41,9 @@ def bench(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object with all figures.")] = False,
     html: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write a page about what the session's compactions lost; keys are redacted."),
+        typer.Option(
+            metavar="FILE", help="Write a page with these figures and what compactions lost; keys are redacted."
+        ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the file of --html.")] = False,
 ) -> int:
@@ -53,8 +53,11 @@ def bench(
     words. No model is called unless you name a summarizer.
     """
     from nca.config.layers import load
+    from nca.library.losses import NOT_COMPACTED, losses, to_loss_page
     from nca.library.replay import replay
-    from nca.transcripts.export_formats import refuse_existing
+    from nca.transcripts.descriptions import compactions
+    from nca.transcripts.export_formats import refuse_existing, write_private
+    from nca.transcripts.session_file import redacted
 
     if html is not None:
         refuse_existing(html, overwrites=force)
@@ -77,31 +80,21 @@ def bench(
         summarizer=summarizer_of(loaded),
         request=found.request,
     )
-    copy, lost = _lost(copy, loaded, model)
-    if html is not None and lost:
-        _write_page(html, agent, copy, lost, overwrites=force)
+    has_tools = bool(tools) or not any(message.tool_calls for message in messages)
+    lines = list(_lines(name, report, has_tools=has_tools, has_summarizer=summarizer not in (None, "", "none")))
+    if compactions(copy) or html is not None:
+        copy = redacted(copy)
+    lost = losses(copy, loaded, model=model)
+    if html is not None:
+        page = to_loss_page(agent, copy, lost, lines)
+        write_private(html, page.encode(), overwrites=force)
+        if not lost:
+            print_notes([f"{NOT_COMPACTED} {html} has the figures of the replay."])
     if as_json:
         _print_json(report, lost)
     else:
-        has_tools = bool(tools) or not any(message.tool_calls for message in messages)
-        lines = _lines(name, report, has_tools=has_tools, has_summarizer=summarizer not in (None, "", "none"))
         echo("\n".join([*lines, *_loss_lines(agent, lost)]))
-    if html is None or lost:
-        return 0
-    print_notes([f"--html: the session has not been compacted, so {html} was not written."])
-    return 1
-
-
-def _lost(copy: SessionCopy, loaded: LoadedSettings, model: str) -> tuple[SessionCopy, list[CompactionLoss]]:
-    """The session without keys, and the losses of its compactions; unchanged if it was never compacted."""
-    from nca.library.losses import losses
-    from nca.transcripts.descriptions import compactions
-    from nca.transcripts.session_file import redacted
-
-    if not compactions(copy):
-        return copy, []
-    copy = redacted(copy)
-    return copy, losses(copy, loaded, model=model)
+    return 0
 
 
 def _print_json(report: Replay, lost: list[CompactionLoss]) -> None:
@@ -109,14 +102,6 @@ def _print_json(report: Replay, lost: list[CompactionLoss]) -> None:
 
     whole = {**msgspec.to_builtins(report), "losses": lost}
     echo(json_to_terminal(msgspec.json.encode(whole)).decode())
-
-
-def _write_page(file: Path, agent: str, copy: SessionCopy, lost: list[CompactionLoss], *, overwrites: bool) -> None:
-    """Raises NcaError if the file cannot be written."""
-    from nca.library.losses import to_loss_page
-    from nca.transcripts.export_formats import write_private
-
-    write_private(file, to_loss_page(agent, copy, lost).encode(), overwrites=overwrites)
 
 
 def _read(file: str) -> tuple[str, ConversationFile]:

@@ -280,19 +280,30 @@ _HOW = (
 )
 
 
-def to_loss_page(agent: str, copy: SessionCopy, compactions: Sequence[CompactionLoss]) -> str:
-    """The page: the context over the session, and for each compaction the counts by kind and the losses.
+NOT_COMPACTED = "This session has not been compacted, so nothing is lost."
+
+
+def to_loss_page(
+    agent: str, copy: SessionCopy, compactions: Sequence[CompactionLoss], figures: Sequence[str] = ()
+) -> str:
+    """The page: the context over the session, `figures`, and for each compaction the counts by kind and the losses.
 
     `agent` wrote the session. The texts are shown unchanged: redact API keys first (`Redactor`).
     """
-    return "\n".join(_page(agent, copy, compactions)) + "\n"
+    return "\n".join(_page(agent, copy, compactions, figures)) + "\n"
 
 
-def _page(agent: str, copy: SessionCopy, compactions: Sequence[CompactionLoss]) -> Iterator[str]:
+def _page(
+    agent: str, copy: SessionCopy, compactions: Sequence[CompactionLoss], figures: Sequence[str]
+) -> Iterator[str]:
     yield from page_head(f"What {agent} lost: {session_title(copy)}", {"Agent": agent, **session_facts(copy)})
     if chart := timeline(copy):
         yield f"<figure>{chart}</figure>"
-    yield f"<p>{_HOW}</p>\n<main>"
+    yield f"<p>{_HOW if compactions else NOT_COMPACTED}</p>"
+    if figures:
+        lines = "\n".join(figures)
+        yield f"<pre>{html_escaped(lines)}</pre>"
+    yield "<main>"
     records = {record.view_after: record for record in copy.compactions}
     for one in compactions:
         yield from _section(agent, one, new_summaries(copy, records[one.view]))

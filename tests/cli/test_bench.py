@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from pathlib import Path
@@ -155,12 +156,13 @@ def test_what_another_agent_lost_in_the_terminal_as_json_and_as_a_page(tmp_path:
     assert again.returncode == 2
     assert len(again.stderr.splitlines()) <= 2
     nothing = nca("bench", CODING, "--html", str(tmp_path / "none.html"), home=tmp_path)
-    assert nothing.returncode == 1
-    assert "tokens sent" in nothing.stdout
-    assert nothing.stderr.splitlines() == [
-        f"nca: --html: the session has not been compacted, so {tmp_path / 'none.html'} was not written."
-    ]
-    assert not (tmp_path / "none.html").exists()
+    assert nothing.returncode == 0
+    said = "This session has not been compacted, so nothing is lost."
+    assert nothing.stderr == f"nca: {said} {tmp_path / 'none.html'} has the figures of the replay.\n"
+    written = (tmp_path / "none.html").read_text(encoding="utf-8")
+    assert f"<p>{said}</p>" in written
+    assert [one for one in nothing.stdout.splitlines() if html.escape(one) not in written] == []
+    assert "tokens sent" in written
 
 
 @pytest.mark.parametrize("command", ["bench", "compact"])
