@@ -109,8 +109,8 @@ class ChatApp:
     async def run(self) -> int:
         """Chat until the person leaves, and close the conversation. Returns the exit code.
 
-        0 left · 130 interrupted · 143, 129, 131 ended by a signal · 141 nobody reads. Without a terminal, where turns
-        failed: the code of the last one's error, or 1 where it ended unfinished or a call needed an approval.
+        0 left · 130 interrupted · 143, 129, 131 ended by a signal · 141 nobody reads. Without a terminal, if turns or
+        commands failed: the code of the last error, or 1 if a turn ended unfinished or a call needed an approval.
         """
         try:
             with self.interrupts.handled(), self.reader.chatting(self):
@@ -322,8 +322,8 @@ class ChatApp:
         elif len(begun) == 1:
             await self._call(self.prompts[begun[0]], self.argument, line)
         else:
-            self.output.error(*error_line(unknown(name, self.prompts)))
             self.reader.note_outcome(line, was_refused=True)
+            raise unknown(name, self.prompts)
 
     def _own(self) -> Mapping[str, PromptCommand]:
         """The person's own commands, as they are on disk now."""
@@ -338,11 +338,7 @@ class ChatApp:
 
     async def _call(self, prompt: PromptCommand, argument: Words, line: Words) -> None:
         """`/NAME argument`: send a skill or a custom command."""
-        try:
-            called = await asyncio.to_thread(prompt.call, argument, self.conversation.directory)
-        except NcaError as error:
-            self.output.error(*error_line(error))
-            return
+        called = await asyncio.to_thread(prompt.call, argument, self.conversation.directory)
         await self._send(called.message, attachments=called.files, asked_by=line, beside=called.beside)
 
     async def _run_shell(self, line: Words) -> None:
@@ -350,9 +346,12 @@ class ChatApp:
             self._refuse_piped("!COMMAND", "starts a program")
             return
         label = "" if self._shell_line.gets_terminal(text_of(line)) else "Running"
-        if not await self._do(label, self._shell_line.run(text_of(line)), line):
+        try:
+            await self._do(label, self._shell_line.run(text_of(line)), line)
+        except NcaError:
             self.put_in_prompt(line)
-        elif not self._shell_line.was_found:
+            raise
+        if not self._shell_line.was_found:
             self.reader.note_outcome(line, was_refused=True)
 
     def _refuse_piped(self, command: str, what: str) -> None:
@@ -368,25 +367,20 @@ class ChatApp:
             text = await self._working("Asking", self.conversation.servers.prompt(server, prompt, argument))
         except Stopped:
             return
-        except NcaError as error:
-            self.output.error(*error_line(error))
-            return
         await self._send(words(text, "tool"), asked_by=line)
 
-    async def _do(self, label: str, work: Coroutine[Any, Any, None], line: Words) -> bool:
-        """Do it and say how it failed; False if it failed, not where the person stopped it."""
+    async def _do(self, label: str, work: Coroutine[Any, Any, None], line: Words) -> None:
+        """Do it, or say that the person stopped it. Raises what it raises."""
         try:
             await self._working(label, work)
         except Stopped as stopped:
             if not stopped.is_said:
                 self.output.warn("Stopped.")
             self._give_back(())
-        except NcaError as error:
-            self.output.error(*error_line(error))
+        except NcaError:
             self.reader.note_outcome(line, was_refused=True)
-            return False
+            raise
         self.reader.note_outcome(line, was_refused=False)
-        return True
 
     async def _working(self, label: str, work: Coroutine[Any, Any, T]) -> T:
         """Do it while keys are kept and something moves on the screen. Raises Stopped."""

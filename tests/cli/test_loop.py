@@ -359,6 +359,31 @@ def test_a_pipe_may_give_the_commands_that_show_and_compact(provider: Provider, 
 
 
 @pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("/nosuch", "There is no command /nosuch; nothing was sent.\n"),
+        ("/context show 99", "There is no message 99.\n"),
+        ("/undo", "There is nothing to take back.\n"),
+        ("/mcp:none:prompt", "none"),
+        ("/compact from", "needs a message's number"),
+    ],
+)
+def test_a_command_that_fails_in_a_pipe_is_the_exit_code(
+    line: str, said: str, provider: Provider, tmp_path: Path
+) -> None:
+    """It was 0, so that a script went on as if it had been done."""
+    done = forked(
+        *("loop", "-m", "openai/test-model"),
+        home=tmp_path,
+        stdin=f"{line}\nhello\n",
+        OPENAI_API_BASE=provider.url,
+        OPENAI_API_KEY="k",
+    )
+    assert (done.returncode, done.stdout) == (2, "You said: hello\n")
+    assert said in done.stderr
+
+
+@pytest.mark.parametrize(
     ("arguments", "said"),
     [
         (["loop", "--resume"], "needs an id"),
