@@ -199,7 +199,7 @@ class ApprovalPanel:
         """The call, and the first part of its command or diff."""
         asked = self._asked
         needs = "write" if asked.diff and not asked.command else asked.needs
-        runs = "run something" if asked.directory else "reach out"  # only a command of the shell has a directory
+        runs = "run this command" if asked.directory else "reach out"  # only a command of the shell has a directory
         verb = {"write": "change a file", "execute": runs, "read": "read"}[needs]
         who = f"{'task: ' if is_nested(asked.call_id) else ''}{one_line(asked.name)}"
         parts: list[RenderableType] = [Text(f"{who} wants to {verb}:", style="bold")]

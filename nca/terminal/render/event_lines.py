@@ -51,9 +51,9 @@ IN_SHELL = {
 GROUPS = {
     "Context": ("context", "compact", "memory"),
     "Back and forth": ("rewind", "undo", "redo", "changes"),
-    "Answers and screen": ("btw", "effort", "show", "todo", "copy", "editor", "clear", "help", "exit"),
+    "Answers and screen": ("btw", "show", "todo", "copy", "editor", "clear", "help", "exit"),
     "Sessions": ("sessions", "resume", "new", "rename", "export"),
-    "Model, tools, settings": ("model", "permissions", "tools", "jobs", "mcp", "config", "cost"),
+    "Model, tools, settings": ("model", "effort", "permissions", "tools", "jobs", "mcp", "config", "cost"),
 }
 """The names of the chat's commands, under the headings of /help and in its order."""
 NAMES = tuple(name for names in GROUPS.values() for name in names)

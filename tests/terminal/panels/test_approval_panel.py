@@ -206,7 +206,7 @@ def test_the_question_about_a_call_of_a_task_says_so() -> None:
     call = ApprovalAsked("task-0a1b2c3d/1", "shell", "execute", "$ rm x", command="rm x", directory="/work")
     console.print(ApprovalPanel(call).first())
     assert isinstance(console.file, io.StringIO)
-    assert console.file.getvalue().startswith("task: shell wants to run something:\n")
+    assert console.file.getvalue().startswith("task: shell wants to run this command:\n")
 
 
 def test_a_page_is_not_said_to_be_run() -> None:
