@@ -108,6 +108,11 @@ def named(name: str, settings: ModelSettings, env: Mapping[str, str], *, why: st
         # litellm would take it for Vertex AI's, which no API key opens.
         name = f"gemini/{name}"
     base = settings.api_base or checked_endpoint(_provider(name), "", env)[0]
+    if not base and "/" not in name:
+        # Imports the price map, which a whole name does not need.
+        from nca.models.lookup import with_provider
+
+        name = with_provider(name, env)
     has_prefix = "/" in name and bool(_provider(name))
     model = name if has_prefix or not base else f"openai/{name}"
     variable, key = key_of(_provider(model), env)

@@ -6,7 +6,8 @@ An unknown model, such as one newer than litellm, gets a caution and is not refu
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import islice
@@ -31,6 +32,7 @@ _LIST_SECONDS = 2.0
 _NEAR = 3
 _NEAR_RATIO = 0.6
 """How alike (difflib) a name is that may be meant."""
+_WORDS = re.compile(r"[a-z]+|\d+")
 _HOW_TO_NAME = "A name is PROVIDER/MODEL, as in openai/gpt-4.1. For an endpoint of your own, set model.api_base."
 
 
@@ -64,9 +66,24 @@ def require_provider(model: str, api_base: str) -> None:
     """Raise ModelNotFound for a name that says no provider, that litellm does not know, and that has no endpoint."""
     if not model.rpartition("/")[2].strip():
         raise ModelNotFound(f"The name {model!r} names no model.", advice=_HOW_TO_NAME)
-    if "/" in model or api_base or price_map.find(model) is not None:
+    if "/" in model or api_base or (price_map.find(model) is not None and not _served_by(model)):
         return
     raise without_provider(model)
+
+
+def with_provider(name: str, env: Mapping[str, str]) -> str:
+    """A bare name with its provider, if litellm's map has it for one alone, or for one alone whose key is set."""
+    served = _served_by(name)
+    fit = [one for one in served if key_of(provider_of(one), env)[1]] or served
+    return fit[0] if len(fit) == 1 else name
+
+
+def _served_by(name: str) -> list[str]:
+    """The names PROVIDER/NAME in the map, of the providers that nca knows; none for a name that litellm takes bare."""
+    known, bare = price_map.load(), name.lower()
+    if "/" in name or bare in known:
+        return []
+    return [known[full].name for provider in PROVIDERS if (full := f"{provider}/{bare}") in known]
 
 
 def without_provider(model: str, known_providers: Iterable[str] = ()) -> ModelNotFound:
@@ -76,7 +93,9 @@ def without_provider(model: str, known_providers: Iterable[str] = ()) -> ModelNo
         near = difflib.get_close_matches(provider.lower(), list(known_providers), n=1, cutoff=_NEAR_RATIO)
         advice = f"Did you mean {near[0]}/{bare}?" if near else _HOW_TO_NAME
         return ModelNotFound(f"nca knows no provider {provider!r}, so it cannot ask {model}.", advice=advice)
-    advice = _nearest(model, _models_of(model)) or _HOW_TO_NAME
+    if served := _served_by(model):
+        return ModelNotFound(f"Several providers have a model {model!r}.", advice=f"Name one: {' or '.join(served)}.")
+    advice = _did_you_mean(_with_words(model)) or _nearest(model, _models_of(model)) or _HOW_TO_NAME
     return ModelNotFound(f"No provider is known for a model {model!r}.", advice=advice)
 
 
@@ -127,8 +146,23 @@ def _is(listed: str, wanted: str) -> bool:
     return wanted in (listed, listed.partition(":")[0]) or fnmatchcase(wanted, listed)
 
 
+def _with_words(name: str) -> list[str]:
+    """Names that have all words of this one, such as `sonnet`: usual models first, then short names."""
+    words, order = set(_WORDS.findall(name.lower())) or {name}, list(PROVIDERS)
+    usual = {facts.model for facts in PROVIDERS.values()}
+    found = {
+        (full not in usual, order.index(entry.provider), len(full), full)
+        for entry in price_map.load().values()
+        if entry.provider in PROVIDERS and words <= set(_WORDS.findall((full := _full_name(entry)).lower()))
+    }
+    return [full for *_, full in sorted(found)[:_NEAR]]
+
+
 def _nearest(wanted: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(wanted.lower(), list(known), n=_NEAR, cutoff=_NEAR_RATIO)
+    return _did_you_mean(difflib.get_close_matches(wanted.lower(), list(known), n=_NEAR, cutoff=_NEAR_RATIO))
+
+
+def _did_you_mean(near: Sequence[str]) -> str:
     return f"Did you mean {' or '.join(near)}?" if near else ""
 
 

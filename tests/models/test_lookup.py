@@ -10,10 +10,11 @@ import pytest
 from nca.config.loaded import defaults
 from nca.config.schema import ModelSettings
 from nca.errors import ModelNotFound
+from nca.models import price_map
 from nca.models.catalog import FROM_LIST, describe
 from nca.models.choose import named, open_model
-from nca.models.lookup import look_up, require_provider, served_beside
-from nca.models.providers import list_windows, window_list
+from nca.models.lookup import look_up, require_provider, served_beside, with_provider
+from nca.models.providers import PROVIDERS, list_windows, window_list
 from nca.testing.provider import LoopbackHandler, LoopbackProvider, Provider
 
 
@@ -134,7 +135,40 @@ def test_without_an_endpoint_the_nearest_known_names_are_said() -> None:
     assert caution("openai/gpt-4.1") == caution("embedded/nothing") == ""
     assert "Did you mean openai/gpt-4.1-mini" in caution("openai/gpt-4.1-mni")
     assert caution("no-provider-of-ours/zzz") == "nca does not know this model."
-    for nobody in ("nosuch", "zzzzzz"):
+    for nobody in ("nosuch", "zzzzzz", "…"):
         with pytest.raises(ModelNotFound, match="No provider is known") as refused:
             require_provider(nobody, "")
         assert refused.value.advice
+
+
+def _of_several() -> tuple[str, list[str]]:
+    """A bare name that the map has for several providers, and none of them is litellm's own choice."""
+    known = price_map.load()
+    for name in sorted({one.partition("/")[2] for one in known if "/" in one}):
+        served = [full for provider in PROVIDERS if (full := f"{provider}/{name}") in known]
+        if len(served) > 1 and name not in known and "/" not in name and not name.startswith("gemini-"):
+            return name, served
+    raise AssertionError("the map has none")
+
+
+def test_a_bare_name_is_taken_for_the_one_provider_that_has_it() -> None:
+    assert with_provider("mistral-medium-latest", {}) == "mistral/mistral-medium-latest"
+    assert named("mistral-medium-latest", ModelSettings(), {"MISTRAL_API_KEY": "m"}).api_key == "m"
+    assert named("mistral-medium-latest", ModelSettings(api_base="http://there/v1"), {}).model.startswith("openai/")
+    for taken in ("gpt-4.1", "claude-sonnet-4-5", "nosuch", "openai/mistral-medium-latest"):
+        assert with_provider(taken, {}) == taken
+
+
+def test_a_bare_name_of_several_providers_is_taken_for_the_one_whose_key_is_set() -> None:
+    name, served = _of_several()
+    with pytest.raises(ModelNotFound) as refused:
+        require_provider(with_provider(name, {}), "")
+    assert refused.value.message == f"Several providers have a model {name!r}."
+    assert refused.value.advice == f"Name one: {' or '.join(served)}."
+    key = PROVIDERS[served[1].partition("/")[0]].key_variables[0]
+    assert with_provider(name, {key: "k"}) == served[1]
+
+
+def test_a_family_leads_to_its_models_the_usual_first() -> None:
+    with pytest.raises(ModelNotFound, match="Did you mean anthropic/claude-sonnet-5-5 or anthropic/claude-sonnet-"):
+        require_provider("sonnet", "")
