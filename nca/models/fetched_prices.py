@@ -9,6 +9,7 @@ import re
 import time
 from collections.abc import Mapping
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
@@ -18,7 +19,7 @@ import msgspec
 from nca.config.paths import cache_dir
 from nca.errors import NcaError, UsageError, system_reason
 from nca.humanize import counted
-from nca.models.providers import MOST_TOKENS, is_loopback
+from nca.models.providers import MOST_TOKENS, is_loopback, within
 
 CHATS = ("chat", "responses")
 """Modes of chat models. The windows of embedding, image and completion models mean something else."""
@@ -99,6 +100,8 @@ FEWEST_MODELS = 500
 """A map with fewer chat models is not the whole map."""
 MOST_INVALID_RATIO = 0.02
 _SECONDS = 30.0
+MOST_SECONDS = 300.0
+"""The map has some 2 MB: 50 kbit/s are enough."""
 
 
 class RefreshFailed(NcaError):
@@ -148,11 +151,14 @@ def in_use(env: Mapping[str, str]) -> str:
     return f"fetched on {fetched.day} ({age}) from {fetched.source}, {len(fetched.models):,} models."
 
 
-def refresh(env: Mapping[str, str]) -> FetchedPrices:
-    """Fetch the map, check it and put it in the cache. Raises RefreshFailed, UsageError; then nothing has changed."""
+def refresh(env: Mapping[str, str], *, seconds: float = MOST_SECONDS) -> FetchedPrices:
+    """Fetch the map, check it and put it in the cache. Raises RefreshFailed, UsageError; then nothing has changed.
+
+    seconds  for all of the answer
+    """
     address = env.get(VARIABLE, "").strip() or ADDRESS
     _refuse_address(address)
-    models, left_out = _checked(_fetched(address), address)
+    models, left_out = _checked(_fetched(address, seconds), address)
     fetched = FetchedPrices(time.strftime("%Y-%m-%d"), address, litellm_version(), models, left_out)
     _write(path_of(env), msgspec.json.encode(fetched))
     return fetched
@@ -188,28 +194,13 @@ def _refuse_address(address: str) -> None:
         )
 
 
-def _fetched(address: str) -> bytes:
+def _fetched(address: str, seconds: float) -> bytes:
     import httpx2
 
-    from nca.models.redirects import RedirectRefused, certificates_for, refuse_elsewhere
+    from nca.models.redirects import RedirectRefused
 
-    received = bytearray()
     try:
-        client = httpx2.Client(
-            timeout=_SECONDS,
-            follow_redirects=True,
-            trust_env=not is_loopback(address),
-            verify=certificates_for(address),
-            # The address may hold a password or a token of a mirror.
-            event_hooks={"response": [refuse_elsewhere]},
-        )
-        with client, client.stream("GET", address) as response:
-            if response.status_code != 200:
-                raise RefreshFailed(f"{address} answered with status {response.status_code}; the price map stays.")
-            for piece in response.iter_bytes():
-                received += piece
-                if len(received) > MOST_BYTES:
-                    raise RefreshFailed(f"{address} sent more than {MOST_BYTES >> 20} MB; the price map stays.")
+        return within(seconds, partial(_received, address), late=f"it was not complete after {seconds:g} seconds")
     except RedirectRefused as error:
         raise RefreshFailed(
             f"{error}, which nca does not follow; the price map stays.", advice=f"Set {VARIABLE} to the right address."
@@ -219,6 +210,29 @@ def _fetched(address: str) -> bytes:
         raise RefreshFailed(
             f"{address} could not be read ({said}); the price map stays.", advice=f"{VARIABLE} may name a mirror."
         ) from error
+
+
+def _received(address: str) -> bytes:
+    import httpx2
+
+    from nca.models.redirects import certificates_for, refuse_elsewhere
+
+    received = bytearray()
+    client = httpx2.Client(
+        timeout=_SECONDS,
+        follow_redirects=True,
+        trust_env=not is_loopback(address),
+        verify=certificates_for(address),
+        # The address may hold a password or a token of a mirror.
+        event_hooks={"response": [refuse_elsewhere]},
+    )
+    with client, client.stream("GET", address) as response:
+        if response.status_code != 200:
+            raise RefreshFailed(f"{address} answered with status {response.status_code}; the price map stays.")
+        for piece in response.iter_bytes():
+            received += piece
+            if len(received) > MOST_BYTES:
+                raise RefreshFailed(f"{address} sent more than {MOST_BYTES >> 20} MB; the price map stays.")
     return bytes(received)
 
 

@@ -11,15 +11,18 @@ import os
 import shlex
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import urljoin, urlsplit
 
 if TYPE_CHECKING:
     from http.client import HTTPResponse
     from urllib.request import OpenerDirector
+
+T = TypeVar("T")
 
 EMBEDDED = "embedded/"
 """The prefix of embedded models' names."""
@@ -177,7 +180,6 @@ _WINDOW_FIELDS = (
 Of LM Studio, llama.cpp, vLLM, Groq, OpenRouter (and Together, Fireworks), Mistral, llama.cpp.
 """
 
-
 _WINDOW_LISTS = {"lm_studio": "/api/v0/models"}
 """Where a provider's server lists its models with their windows, if its OpenAI-compatible list is without them."""
 
@@ -307,23 +309,31 @@ def list_windows(url: str, *, api_key: str = "", seconds: float = PROBE_SECONDS)
 
 def read_models(url: str, *, api_key: str = "", seconds: float = PROBE_SECONDS) -> dict[str, int]:
     """See `list_windows`. Raises OSError, HTTPException, and ValueError for an answer that is not valid."""
+    read = partial(_read_models, url, api_key, seconds)
+    return within(seconds + _AFTER_SECONDS, read, late="the list did not begin in time")
+
+
+def within(seconds: float, work: Callable[[], T], *, late: str) -> T:
+    """What the work returns or raises. Raises TimeoutError with the text `late` if it takes longer.
+
+    In a thread that nobody waits for: a limit for each read never ends a server that sends a byte now and then.
+    """
     from concurrent.futures import Future
     from threading import Thread
 
-    read = Future[dict[str, int]]()
+    done = Future[T]()
 
-    def work() -> None:
+    def run() -> None:
         try:
-            read.set_result(_read_models(url, api_key, seconds))
+            done.set_result(work())
         except BaseException as error:  # noqa: BLE001  raised below
-            read.set_exception(error)
+            done.set_exception(error)
 
-    # In a thread that nobody waits for: each read of a header, and each name that is looked up, has a limit of its own.
-    Thread(target=work, daemon=True).start()
+    Thread(target=run, daemon=True).start()
     try:
-        return read.result(seconds + _AFTER_SECONDS)
+        return done.result(seconds)
     except TimeoutError as error:
-        raise TimeoutError(str(error) or "the list did not begin in time") from None
+        raise TimeoutError(str(error) or late) from None
 
 
 def _read_models(url: str, api_key: str, seconds: float) -> dict[str, int]:

@@ -7,6 +7,7 @@ import math
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -54,13 +55,31 @@ class _Handler(LoopbackHandler):
         self.wfile.write(provider.body)
 
 
+class _Drips(LoopbackProvider):
+    """Sends `head`, and then a blank now and then, without an end."""
+
+    def __init__(self, head: bytes) -> None:
+        super().__init__(_DripHandler)
+        self.head = head
+
+
+class _DripHandler(LoopbackHandler):
+    def on_get(self) -> None:
+        provider = self.server.provider
+        self.close_connection = True
+        with suppress(OSError):
+            self.wfile.write(provider.head)
+            while not provider.closing.wait(0.02):
+                self.wfile.write(b" ")
+
+
 @pytest.fixture
 def server() -> Iterator[PriceServer]:
     with PriceServer(json.dumps(table()).encode()) as serving:
         yield serving
 
 
-def env_of(tmp_path: Path, server: PriceServer) -> dict[str, str]:
+def env_of(tmp_path: Path, server: LoopbackProvider) -> dict[str, str]:
     return {"NCA_HOME": str(tmp_path), VARIABLE: f"{server.url}/prices.json"}
 
 
@@ -125,6 +144,14 @@ def test_a_redirect_to_another_server_is_not_followed(tmp_path: Path, server: Pr
 def test_a_map_that_is_too_large_is_not_read_to_its_end(tmp_path: Path) -> None:
     with PriceServer(b" " * (fetched_prices.MOST_BYTES + 2)) as server, pytest.raises(RefreshFailed, match="more than"):
         refresh(env_of(tmp_path, server))
+
+
+@pytest.mark.parametrize("head", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 999999\r\n\r\n{"], ids=["head", "body"])
+def test_a_server_that_drips_is_not_waited_for(tmp_path: Path, head: bytes) -> None:
+    """Each byte came in time, and the whole never."""
+    with _Drips(head) as server, pytest.raises(RefreshFailed, match=r"not complete after 0\.3 seconds\); the price"):
+        refresh(env_of(tmp_path, server), seconds=0.3)
+    assert not path_of(env_of(tmp_path, server)).exists()
 
 
 def test_single_rows_that_cannot_be_true_are_left_out(tmp_path: Path, server: PriceServer) -> None:
