@@ -65,6 +65,21 @@ def system_reason(error: BaseException) -> str:
     return str(said).lower() if said else str(error)
 
 
+def install_command(*packages: str) -> str:
+    """The command that installs packages beside this nca, however nca was installed: with pip, pipx, uv or make.
+
+    An extra such as `nca[postgres]` would not do: a package index may know another nca.
+    """
+    # Imports that only this needs.
+    import shlex
+    import sys
+    from importlib.util import find_spec
+
+    python = shlex.quote(sys.executable)
+    pip = f"{python} -m pip install" if find_spec("pip") is not None else f"uv pip install --python {python}"
+    return " ".join((pip, *map(shlex.quote, packages)))
+
+
 class NcaError(Exception):
     """Base class of all errors that nca raises on purpose."""
 

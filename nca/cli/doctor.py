@@ -25,7 +25,7 @@ from nca.cli.printing import echo
 from nca.cli.startup import load_settings, open_session_store, store_place
 from nca.cli.store import MUCH_UNUSED_BYTES, VACUUM, disk_parts
 from nca.config.paths import data_dir, project_config_file, user_config_file
-from nca.errors import ConfigError, ModelNotFound, NcaError, StoreDamaged, sentence
+from nca.errors import ConfigError, ModelNotFound, NcaError, StoreDamaged, install_command, sentence
 from nca.humanize import byte_size, counted, local_time
 from nca.safe_files import is_missing, paths_below
 from nca.terminal.render.sanitize import one_line
@@ -127,7 +127,7 @@ def _litellm() -> Iterator[Finding]:
     version = _version("litellm")
     tested = f"{_dotted(LITELLM_FROM)} to below {_dotted(LITELLM_BELOW)}"
     if not version:
-        yield Finding("litellm", "fail", "is not installed.", "Reinstall nca with pip.")
+        yield Finding("litellm", "fail", "is not installed.", f"To install it: {install_command('litellm')}")
     elif version in LITELLM_STOLEN:
         yield Finding("litellm", "fail", f"{version} steals credentials.", "Uninstall it and replace your API keys.")
     elif not LITELLM_FROM <= _numbers(version) < LITELLM_BELOW:
@@ -147,9 +147,11 @@ def _sqlite() -> Iterator[Finding]:
     # apsw has the version number of the SQLite that it bundles.
     version = _version("apsw")
     if not version:
-        yield Finding("sqlite", "fail", "apsw is not installed.", "Reinstall nca with pip.")
+        yield Finding("sqlite", "fail", "apsw is not installed.", f"To install it: {install_command('apsw')}")
     elif _numbers(version)[:3] < OLDEST_SQLITE:
-        yield Finding("sqlite", "fail", f"{version} is too old.", f"Update apsw to {_dotted(OLDEST_SQLITE)} or newer.")
+        yield Finding(
+            "sqlite", "fail", f"{version} is too old.", f"To update it: {install_command('--upgrade', 'apsw')}"
+        )
     else:
         yield Finding("sqlite", "ok", f"{_dotted(_numbers(version)[:3])}, bundled with apsw {version}")
 

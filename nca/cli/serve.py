@@ -20,7 +20,7 @@ from nca.cli.startup import (
     settings_of,
     tell,
 )
-from nca.errors import UsageError, system_reason
+from nca.errors import UsageError, install_command, system_reason
 
 if TYPE_CHECKING:
     from nca.acp.client import EditorPerson
@@ -150,7 +150,7 @@ def acp(
     except ImportError as error:
         raise UsageError(
             "nca acp needs the package agent-client-protocol, which is not installed.",
-            advice="Install it where nca is: pip install agent-client-protocol",
+            advice=f"To install it: {install_command('agent-client-protocol')}",
         ) from error
 
     from nca.acp.agent import serve

@@ -6,7 +6,7 @@ import os
 import re
 from urllib.parse import urlsplit
 
-from nca.errors import ModelNotFound, ModelUnavailable, ProviderError, ProviderFailure
+from nca.errors import ModelNotFound, ModelUnavailable, ProviderError, ProviderFailure, install_command
 from nca.humanize import one_line
 from nca.models import certificates, failures
 from nca.models.error_details import ErrorDetails, causes, read_error
@@ -16,7 +16,6 @@ from nca.models.providers import (
     EMBEDDED,
     address_of,
     address_setting,
-    install_command,
     is_loopback,
     key_of,
     provider_of,

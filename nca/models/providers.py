@@ -8,13 +8,10 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import urljoin, urlsplit
 
@@ -110,13 +107,6 @@ def key_of(provider: str, env: Mapping[str, str]) -> tuple[str, str]:
         if env.get(variable, "").strip():
             return variable, env[variable].strip()
     return (variables[0] if variables else ""), ""
-
-
-def install_command(package: str) -> str:
-    """The command that installs a package, which a provider needs, beside this nca, however nca was installed."""
-    python = shlex.quote(sys.executable)
-    pip = f"{python} -m pip install" if find_spec("pip") is not None else f"uv pip install --python {python}"
-    return f"{pip} {package}"
 
 
 _BASE_VARIABLES = ("OPENAI_API_BASE", "OPENAI_BASE_URL")

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from nca.errors import install_command
 from nca.events import Listener
 from nca.humanize import one_line
 
 CAPTURE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
-MISSING = (
-    "The environment asks for telemetry (OTEL_…), and the OpenTelemetry SDK is not installed: pip install 'nca[otel]'"
-)
+PACKAGES = ("opentelemetry-exporter-otlp-proto-http", "opentelemetry-sdk")
+_MISSING = "The environment asks for telemetry (OTEL_…), and the OpenTelemetry SDK is not installed. To install it:"
 _ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
 _EXPORTERS = ("otlp", "none")
 _PROTOCOLS = ("", "http/protobuf")
@@ -64,7 +64,7 @@ def telemetry(env: Mapping[str, str], session_id: str) -> Telemetry:
     try:
         from nca.telemetry import spans
     except ImportError:
-        return Telemetry(problems=(*asked.problems, MISSING))
+        return Telemetry(problems=(*asked.problems, f"{_MISSING} {install_command(*PACKAGES)}"))
     from nca.models.providers import known_secrets
     from nca.redact import Redactor
 

@@ -1,12 +1,11 @@
 import pytest
 
 from nca.config.schema import ModelSettings
-from nca.errors import ModelUnavailable, ProviderError
+from nca.errors import ModelUnavailable, ProviderError, install_command
 from nca.models.catalog import describe
 from nca.models.client import ModelRequest, ProviderModel
 from nca.models.explain import BrokenStream, EmptyAnswer, explain
 from nca.models.failures import NO_SERVER_TRIES, PassingFailure
-from nca.models.providers import install_command
 
 
 class Refused(Exception):

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from nca.telemetry import MISSING, Switch, switch
+from nca.errors import install_command
+from nca.telemetry import PACKAGES, Switch, switch
 from tests.cli.command import environment
 
 ENDPOINT = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:4318"}
@@ -51,7 +52,7 @@ def test_without_the_sdk_it_is_one_line(tmp_path: Path) -> None:
     asks = "from nca.telemetry import telemetry; import os; print(telemetry(os.environ, 'id').problems)"
     env = {**environment(tmp_path), **ENDPOINT, "PYTHONPATH": str(tmp_path)}
     done = subprocess.run([sys.executable, "-c", asks], env=env, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == str((MISSING,))
+    assert done.stdout.strip().endswith(f"is not installed. To install it: {install_command(*PACKAGES)}',)")
 
 
 def test_while_it_is_off_nothing_of_opentelemetry_is_imported(tmp_path: Path) -> None:

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nca.errors import UsageError
-from nca.models.providers import EMBEDDED, install_command
+from nca.errors import UsageError, install_command
+from nca.models.providers import EMBEDDED
 
 RUNTIME = "xllamacpp"
 """The package that runs the embedded models."""

@@ -7,11 +7,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nca.errors import StoreError
+from nca.errors import StoreError, install_command
 from nca.sessions.sql import SessionDatabase
 
 if TYPE_CHECKING:
     from nca.sessions.postgres.schema import Facts
+
+PACKAGE = "psycopg[binary]"
 
 
 def connect(
@@ -43,5 +45,6 @@ def _installed() -> Iterator[None]:
         yield
     except ImportError as error:
         raise StoreError(
-            f"Sessions in PostgreSQL need psycopg ({error})", advice="To install it: pip install 'nca[postgres]'"
+            f"Sessions in PostgreSQL need psycopg ({error})",
+            advice=f"To install it: {install_command(PACKAGE)}",
         ) from error

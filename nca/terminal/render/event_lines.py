@@ -49,11 +49,11 @@ IN_SHELL = {
 }
 """The shell's words for the chat's words that have such."""
 GROUPS = {
-    "Context": ("context", "compact", "memory"),
+    "Context and cost": ("context", "compact", "memory", "cost"),
     "Back and forth": ("rewind", "undo", "redo", "changes"),
     "Answers and screen": ("btw", "show", "todo", "copy", "editor", "clear", "help", "exit"),
     "Sessions": ("sessions", "resume", "new", "rename", "export"),
-    "Model, tools, settings": ("model", "effort", "permissions", "tools", "jobs", "mcp", "config", "cost"),
+    "Model, tools, settings": ("model", "effort", "permissions", "tools", "jobs", "mcp", "config"),
 }
 """The names of the chat's commands, under the headings of /help and in its order."""
 NAMES = tuple(name for names in GROUPS.values() for name in names)

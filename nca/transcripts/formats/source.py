@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from nca.errors import InvalidMessages, system_reason
+from nca.errors import InvalidMessages, install_command, system_reason
 from nca.messages import clean_text
 from nca.safe_files import open_ordinary
 from nca.transcripts.formats.row import Row, decode, parsed, row_of
@@ -182,7 +182,7 @@ def _uncompressed(file: BinaryIO, place: str) -> BinaryIO:
         file.close()
         raise InvalidMessages(
             f"{place}: is compressed with Zstandard, which this Python cannot read.",
-            advice="Run `pip install zstandard`, or unpack it with `zstd -d`.",
+            advice=f"To install what reads it: {install_command('zstandard')}. Or unpack it with `zstd -d`.",
         ) from error
     unpacker = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True)
     return io.BufferedReader(_Unpacked(unpacker, zstandard.ZstdError))

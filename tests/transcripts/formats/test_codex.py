@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
@@ -16,7 +17,7 @@ from nca.context.history import History
 from nca.context.request import repair, resolve
 from nca.context.validate import validate_request
 from nca.context.view import is_in
-from nca.errors import InvalidMessages
+from nca.errors import InvalidMessages, install_command
 from nca.messages import MediaPart, Usage
 from nca.sessions.transfer import SessionCopy
 from nca.transcripts.formats.assemble import Assembled, assemble
@@ -233,7 +234,7 @@ def test_a_compressed_rollout_is_read_and_a_damaged_one_is_one_line(tmp_path: Pa
 def test_a_compressed_rollout_says_what_is_missing(tmp_path: Path) -> None:
     path = tmp_path / "rollout-1.jsonl.zst"
     path.write_bytes(b"\x28\xb5\x2f\xfd....")
-    with pytest.raises(InvalidMessages, match="pip install zstandard"):
+    with pytest.raises(InvalidMessages, match=re.escape(install_command("zstandard"))):
         recognise(Source.of_file(path))
 
 
