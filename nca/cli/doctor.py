@@ -1,7 +1,6 @@
 """`nca doctor`: check the installation, one line per finding, with what to do about each problem.
 
-It writes nothing. Without a key it asks the usual ports of this machine, as a start does; --probe asks them always, and
-the configured endpoint.
+It writes nothing. It asks the ports of this machine as a start does; --probe asks always, and the configured endpoint.
 """
 
 from __future__ import annotations
