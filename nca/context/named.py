@@ -24,10 +24,10 @@ _SHAPE = re.compile(r"(?=.*[A-Za-z])(?:.*[/_.\d]|.*[a-z][A-Z])")
 """A name has a letter, and a mark that plain words have not: no time and no number is one, with a unit or without."""
 
 
-def names_in(message: Message) -> frozenset[str]:
-    """The names in a message's text and in the arguments of its calls."""
-    text = " ".join((message.text[:TEXT_CHARS], *(_said(call) for call in message.tool_calls)))
-    return _names_of(text)
+def names_in(message: Message) -> tuple[frozenset[str], frozenset[str]]:
+    """The names in a message's text and in the arguments of its calls, and those of the calls alone."""
+    called = _names_of(" ".join(map(_said, message.tool_calls)))
+    return _names_of(message.text[:TEXT_CHARS]) | called, called
 
 
 def _names_of(text: str) -> frozenset[str]:
@@ -69,13 +69,21 @@ class Named:
     """By the identity of a message, which is kept with its names, so that no other can take that identity."""
 
     def __init__(self) -> None:
-        self._names: dict[int, tuple[Message, frozenset[str]]] = {}
+        self._names: dict[int, tuple[Message, frozenset[str], frozenset[str]]] = {}
 
     def of(self, message: Message) -> frozenset[str]:
+        """The names in its text and in its calls."""
+        return self._known(message)[1]
+
+    def called(self, message: Message) -> frozenset[str]:
+        """The names in its calls."""
+        return self._known(message)[2]
+
+    def _known(self, message: Message) -> tuple[Message, frozenset[str], frozenset[str]]:
         known = self._names.get(id(message))
         if known is None:
-            known = self._names[id(message)] = (message, names_in(message))
-        return known[1]
+            known = self._names[id(message)] = (message, *names_in(message))
+        return known
 
     def keep(self, messages: Iterable[Message]) -> None:
         """Forget all messages but these."""

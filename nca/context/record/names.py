@@ -23,31 +23,40 @@ _ALIKE = str.maketrans("123456789", "0" * 9)
 
 
 def names(past: Past) -> Iterator[Piece]:
-    """Names by weight, without those that can be read already."""
+    """Names by weight, of those that a call, a result or a shown text has, without those that can be read already.
+
+    What was only talked about is in the words themselves: a talk has times and numbers, and no names to work with.
+    """
     weights: dict[str, float] = defaultdict(float)
+    shown = set[str]()
     for age, entry in enumerate(islice(past.near(), LOOKED_AT)):
-        for name, weight in _mentioned(past, entry):
-            weights[name] += weight * 0.5 ** (age / HALF_LIFE)
+        for weight, found, is_shown in _mentioned(past, entry):
+            for name in found:
+                weights[name] += weight * 0.5 ** (age / HALF_LIFE)
+            shown.update(found if is_shown else ())
     for one in past.record_lines(Section.NAMES):
         weights[one.text] += 1 / (1 + one.order)
-    for order, name in enumerate(sorted(weights, key=lambda name: (-weights[name], name))):
+        shown.add(one.text)
+    for order, name in enumerate(sorted(shown, key=lambda name: (-weights[name], name))):
         if name not in past.readable:
             yield fixed(("name", name), 0, name, order)
 
 
-def _mentioned(past: Past, entry: Entry) -> Iterator[tuple[str, float]]:
-    """The names in a message that has no newer version, and their weights."""
-    message = entry.message
+def _mentioned(past: Past, entry: Entry) -> Iterator[tuple[float, Collection[str], bool]]:
+    """The names in a message that has no newer version, with their weight, and whether they were shown there."""
+    message, named = entry.message, past.history.named
     if message.role not in ("user", "assistant", "tool") or past.newer(entry.seq):
         return
-    found = past.history.named.of(message)
     if message.role == "assistant":
-        yield from ((name, ANSWERED) for name in found)
+        called = named.called(message)
+        yield ANSWERED, called, True
+        yield ANSWERED, named.of(message) - called, False
         return
     said = past.said(message)
     typed = names_of(said.typed[:TEXT_CHARS]) if said is not None else frozenset[str]()
-    yield from ((name, TYPED) for name in typed)
-    yield from ((name, SHOWN) for name in _without_series(found - typed))
+    is_shown = message.role == "tool" or (said is not None and bool(said.beside or said.files))
+    yield TYPED, typed, is_shown
+    yield SHOWN, set(_without_series(named.of(message) - typed)), is_shown
 
 
 def _without_series(found: Collection[str]) -> Iterator[str]:

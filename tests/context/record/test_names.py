@@ -42,14 +42,23 @@ def test_a_series_of_values_has_no_names_and_what_stands_beside_it_has(lines: in
 
 def test_a_number_of_a_series_that_somebody_speaks_of_is_a_name() -> None:
     pasted = user_message((Span("Look at req-00007, please.\n", "typed"), Span(_log(300), "pasted")))
-    told = [piece.text for piece in names(_past(pasted, Message("assistant", "It waits for req-00031.")))]
+    waits = calling(call("c1", "grep", pattern="req-00031"))
+    told = [piece.text for piece in names(_past(pasted, waits, result("c1", "nothing")))]
     assert told == ["req-00007", "req-00031"]
 
 
 def test_what_was_typed_comes_before_what_the_model_said_and_that_before_what_was_only_shown() -> None:
     said = user_message((Span("Mend parse_line.\n", "typed"), Span("in old_parser.py", "pasted")))
-    told = [piece.text for piece in names(_past(said, Message("assistant", "It is in new_parser.py.")))]
+    reads = calling(call("c1", "read_file", path="new_parser.py"))
+    told = [piece.text for piece in names(_past(said, reads, result("c1", "nothing")))]
     assert told == ["parse_line", "new_parser.py", "old_parser.py"]
+
+
+def test_what_was_only_talked_about_is_no_name_until_a_call_or_a_result_has_it() -> None:
+    talk = user("Meet at 15.00:ni in hall-b2, please."), Message("assistant", "hall-b2 is free, room_c too.")
+    assert list(names(_past(*talk))) == []
+    asks = calling(call("c1", "book", room="hall-b2"))
+    assert [piece.text for piece in names(_past(*talk, asks, result("c1", "booked")))] == ["hall-b2"]
 
 
 @given(st.decimals(0, 9_999, places=2), st.sampled_from(("s", "ms", "MB", "GiB", "tokens")))
