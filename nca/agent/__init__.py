@@ -31,7 +31,8 @@ async def open_conversation(
 
     model     a name, such as `openai/gpt-4.1`, or a model that is open; "": the one that the settings lead to
     settings  more settings, by name
-    The other arguments are those of `Conversation.open`. Raises what it, `open_model` and `load_settings` raise.
+    The other arguments are those of `Conversation.open`. Raises UsageError, ConfigError, ModelUnavailable,
+    SessionNotFound, SessionLocked, StoreError.
     """
     import asyncio
     import os

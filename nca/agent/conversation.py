@@ -200,7 +200,10 @@ class Conversation:
     async def run_turn(
         self, text: str | Words, attachments: Sequence[PathLike] = (), beside: Sequence[mentions.Beside] = ()
     ) -> TurnFinished:
-        """As `send`, but cancelling the task, as for Ctrl-C, makes this return, with the reason "interrupted"."""
+        """As `send`, but cancelling the task, as for Ctrl-C, makes this return, with the reason "interrupted".
+
+        Raises UsageError, as `send` does.
+        """
         with self._one_turn:
             return (await self._turn(read_words(text, "typed"), attachments, beside))[0]
 

@@ -113,7 +113,7 @@ class _Counting(_Limited):
 class SlidingWindow(_Counting):
     """System messages and the newest `keep_last` other messages; all older ones are dropped.
 
-    A window that would begin between a call and its results begins before the call.
+    A window that would begin between a call and its results begins before the call. Raises UsageError.
     """
 
     keep_last: int
@@ -135,7 +135,8 @@ class SlidingWindow(_Counting):
 class ToolResultClearing(_Counting):
     """The content of all tool results but the newest `keep_results` becomes "[tool result cleared]".
 
-    Calls, ids and a failure's first line stay, and so does a result that is shorter than the placeholder.
+    Calls, ids and a failure's first line stay, and so does a result that is shorter than the placeholder. Raises
+    UsageError.
     """
 
     keep_results: int
@@ -223,6 +224,7 @@ class Composite(_Counting):
     """Several strategies in order, cheapest first, each only while the estimate is still above `max_tokens`.
 
     Only the composite's own `max_tokens` counts. What a strategy returns is repaired, and taken where it is smaller.
+    Raises UsageError.
     """
 
     strategies: Sequence[Strategy]

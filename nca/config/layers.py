@@ -69,7 +69,9 @@ def load(
     trusts: TrustCheck | None = None,
     chosen: ChosenModel | None = None,
 ) -> LoadedSettings:
-    """Read every layer. Raises ConfigError for the first invalid setting; no file is changed.
+    """Read every layer; no file is changed.
+
+    Raises ConfigError for the first invalid setting, UsageError for an argument of the wrong type.
 
     project      the project's directory, or None
     env          the environment, also for the keys and addresses of models that are opened with these settings

@@ -171,7 +171,7 @@ class ContextView:
         """`fit` in an event loop: the work is done in a thread, and the summarizer may be asynchronous.
 
         Do not change the messages before it returns. If it is cancelled, the view is unchanged or has fitted them, and
-        the next request waits for a step that was being done.
+        the next request waits for a step that was being done. Raises what `fit` raises.
         """
         if self._is_left:
             await beside_loop(lambda: None)  # the thread does one step after the other, so that one has ended

@@ -144,7 +144,8 @@ async def open_model(choice: Choice | str, loaded: LoadedSettings, on_retry: OnR
 
     Its requests follow the settings for this model. `on_retry` hears of each failed try that is repeated. Whoever opens
     a model closes it, or the conversation that it is given to.
-    Raises ModelUnavailable if a provider, key or weights are missing.
+    Raises UsageError for a wrong argument, ConfigError for an address that cannot be one, and ModelUnavailable if a
+    provider, key or weights are missing.
     """
     from nca.config.loaded import LoadedSettings
 

@@ -69,8 +69,8 @@ class ErrorDetails:
 
 def read_error(error: object, *, status: int | None = None, provider: str = "") -> ErrorDetails:
     """The details of an exception, a response body or a mapping. Never raises on odd input."""
-    details = ErrorDetails(provider=provider.lower())
-    if status is not None:
+    details = ErrorDetails(provider=provider.lower() if isinstance(provider, str) else "")
+    if isinstance(status, int):
         details.statuses.append(status)
     if isinstance(error, BaseException):
         for link in causes(error):

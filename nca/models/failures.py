@@ -80,12 +80,15 @@ def classify_provider_error(
 
 
 def is_context_overflow_error(error: object) -> bool:
-    """Whether the request was larger than the model's window."""
+    """Whether the request was larger than the model's window. Never raises."""
     return classify_provider_error(error).is_overflow
 
 
 def context_overflow_provider(error: object) -> str | None:
-    """The provider with this wording of a context overflow; None if it is not one, or any provider's wording."""
+    """The provider with this wording of a context overflow; None if it is not one, or any provider's wording.
+
+    Never raises.
+    """
     details = read_error(error)
     if not _decide(details)[1]:
         return None

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+import inspect
+import re
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from types import FunctionType
+from typing import Any
 
 import pytest
 
 import nca
+from nca import errors
 
 PROMISED = [
     "compact",
@@ -45,6 +51,37 @@ def test_every_name_loads_and_says_what_it_is_for(name: str) -> None:
     if isinstance(value, type | FunctionType):  # no name of a type, such as Listener
         assert value.__doc__
         assert not value.__doc__.startswith(f"{name}(")
+
+
+VALID: dict[str, Any] = {
+    **{"messages": [{"role": "user", "content": "Hi"}], "text": "Hi", "provider": "openai", "model": "gpt-4"},
+    **{"context_window": 8_000, "max_tokens": 5, "files": [], "error": "down", "project": None, "env": {}},
+    **{"choice": "openai/gpt-4", "loaded": None},
+}
+"""An argument for each parameter without a default."""
+UNCHECKED = {"on_retry", "redactor", "trusts", "chosen", "flags"}
+"""Called or read later than the others."""
+
+
+@pytest.mark.parametrize("name", [name for name in nca.__all__ if isinstance(getattr(nca, name), FunctionType)])
+def test_a_function_names_what_it_raises_and_raises_nothing_else(name: str) -> None:
+    function = getattr(nca, name)
+    named = [getattr(errors, word, None) for word in re.findall(r"\w+", function.__doc__)]
+    documented = tuple(one for one in named if isinstance(one, type) and issubclass(one, nca.NcaError))
+    assert documented or "Never raises." in function.__doc__
+    parameters = {**inspect.signature(function).parameters}
+    given = {one: VALID[one] for one, how in parameters.items() if how.default is how.empty}
+    for one in parameters.keys() - UNCHECKED if function.__module__ != "nca.agent" else ():
+        with suppress(*documented):
+            called = function(**{**given, one: object()})
+            asyncio.run(called) if inspect.iscoroutine(called) else None
+
+
+@pytest.mark.parametrize("name", [name for name in nca.__all__ if name[0].isupper()])
+def test_an_error_is_one_of_nca_s(name: str) -> None:
+    value = getattr(nca, name)
+    if isinstance(value, type) and issubclass(value, Exception):
+        assert issubclass(value, nca.NcaError) or value is nca.ToolError  # which is a text for the model
 
 
 @pytest.mark.parametrize("name", PROMISED)
