@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import doctest
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 import nca
+from nca.testing.provider import Provider
+from nca.testing.scripted import Answer, in_order
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "library.md"
 
@@ -22,6 +27,16 @@ def test_the_examples_give_what_they_say() -> None:
     runner = doctest.DocTestRunner(verbose=False)
     runner.run(test, out=lines.append)
     assert not lines, "".join(lines)
+
+
+def test_the_shortest_program_runs_as_it_stands(tmp_path: Path) -> None:
+    program = re.findall(r"```py\n(import.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)[0]
+    with Provider(in_order(Answer(text="None yet."))) as provider:
+        env = {**os.environ, "NCA_HOME": str(tmp_path), "OPENAI_API_BASE": provider.url}
+        done = subprocess.run(
+            [sys.executable, "-P", "-c", program], cwd=tmp_path, env=env, capture_output=True, text=True
+        )
+    assert (done.stdout, done.stderr) == ("None yet.\n", "")
 
 
 @pytest.mark.parametrize("name", nca.__all__)
