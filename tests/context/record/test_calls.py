@@ -308,7 +308,7 @@ def test_a_nested_argument_is_read_as_what_it_says() -> None:
     """An escape of JSON is no letter, and the name of an argument no name that somebody said."""
     edits = [{"old_text": "\nfirst_one", "new_text": "\nsecond_one " * 30}]
     call = ToolCall("c1", "edit_file", json.dumps({"path": "src/a.py", "more_edits": edits}))
-    called = {"src/a.py", "first_one", "second_one"}
+    called = frozenset({"src/a.py", "first_one", "second_one"})
     assert names_in(Message("assistant", "As in old.py.", (call,))) == (called | {"old.py"}, called)
     assert long_arguments(call).splitlines()[1].strip() == "second_one"
 
