@@ -243,7 +243,7 @@ class Compactor:
             target_tokens=target_tokens,
             is_repeated=True,
             is_manual=trigger in ("manual", "asked"),
-            has_recall=any(tool["function"]["name"] == RECALL for tool in self.window.tools),
+            has_recall=self._has_recall,
             changed_files=changed,
             has_summarizer=self.summarizer.may_be_asked and not grows,
             summarizer_window=self.summarizer.window_tokens,
@@ -338,6 +338,10 @@ class Compactor:
         )
         return CompactionOutcome(is_real, stages_used=proposal.stages_used, message=message, **_numbers(proposal))
 
+    @property
+    def _has_recall(self) -> bool:
+        return any(tool["function"]["name"] == RECALL for tool in self.window.tools)
+
     def _card(self, trigger: Trigger, newest: str) -> tuple[str, ...]:
         """Whenever the person asks; else once after each of their messages, if it says more than stands above it."""
         before, self._carded = self._carded, self.window.history.newest_user or 0
@@ -356,7 +360,8 @@ class Compactor:
             by_kind = proposal.facts.by_kind() if proposal.facts else {}
             # What was piped in is not counted among the words: without this, a message that is cut seems to be whole.
             cut = ", the newest message cut" if proposal.cut_newest else ""
-            rest = "; recall finds the rest" if any(seen < there for seen, there in by_kind.values()) else ""
+            finds = RECALL if self._has_recall else "/context search"
+            rest = f"; {finds} finds the rest" if any(seen < there for seen, there in by_kind.values()) else ""
             kept = f"; in view: {kept_in_words(by_kind)}{cut}{rest}" if by_kind else ""
             stages = stages_in_words(proposal.stages_used, new_writer(view, proposal.view))
             return (

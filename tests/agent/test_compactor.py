@@ -55,6 +55,22 @@ async def test_listeners_hear_of_each_request_for_a_summary() -> None:
     assert all(event.usage is not None for event in heard)
 
 
+@pytest.mark.parametrize(("off", "finds"), [([], "recall finds the rest"), (["*"], "/context search finds the rest")])
+async def test_what_is_out_of_view_is_found_by_something_that_is_there(
+    tmp_path: Path, off: list[str], finds: str
+) -> None:
+    values = {"tools.off": off, "model.summarizer": "none", "model.context_window": 16_000}
+    loaded = defaults().with_values(values, "the test")
+    with Store.open(None) as store:
+        with store.create(directory="/", model=FACTS.name) as session:
+            session.log.append(talk(400))
+        model = ScriptedModel([""], facts=FACTS)
+        chat = Conversation.open(loaded, store=store, model=model, directory=tmp_path, session=session.info.id)
+        outcome = await chat.context.compact()
+        assert f"; {finds})" in outcome.message
+        await chat.close()
+
+
 async def test_the_diffs_of_compactions_count_each_message_where_it_was_shortened() -> None:
     store = Store.open(None)
     loaded = defaults().with_values({"context.stages": ["prune"], "model.context_window": 8_000}, "the test")

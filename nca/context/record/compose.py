@@ -17,8 +17,10 @@ from nca.config.schema import SummarizeSettings
 from nca.context.history import History
 from nca.context.meter import Meter
 from nca.context.named import names_of
+from nca.context.record.excerpt import GAP
 from nca.context.record.past import Past, is_answer, is_record
 from nca.context.record.piece import Piece, Section
+from nca.context.record.said import TYPED
 from nca.context.record.steps import LEAST_WORDS_TOKENS, LEVELS, older, shown, steps_back
 from nca.context.record.table import CLOSING, KINDS, NEWEST, STEPS
 from nca.context.record.text import laid_out, preface, sections_text
@@ -267,7 +269,7 @@ class Composer:
         if (taken.lines or prose) and rest >= PREFACE_PART * note:
             until = prose_until if prose else 0
             start = preface(
-                has_gaps=taken.lacks_words or taken.past.has_gaps,
+                has_gaps=taken.lacks_words or taken.past.has_gaps or any(map(_is_cut, taken.lines.values())),
                 answered=self.history.last_answer,
                 waits=taken.past.newest_user if is_behind and not is_answer(self.history.message(head)) else 0,
                 prose_until=until,
@@ -295,6 +297,12 @@ class Composer:
             return view
         behind = sorted(view.items, key=lambda item: isinstance(item, Summary))
         return msgspec.structs.replace(view, items=tuple(behind))
+
+
+def _is_cut(line: tuple[Section, Piece]) -> bool:
+    """Whether a line is a part of what the person typed."""
+    section, piece = line
+    return section is Section.WORDS and piece.subject.key[0] == TYPED and GAP in piece.text
 
 
 def room_for(composer: Composer, meter: Meter, target: int) -> int:

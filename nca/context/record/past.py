@@ -182,7 +182,7 @@ class Past:
 
     @cached_property
     def has_gaps(self) -> bool:
-        """Whether a record that came with the messages says that some of the person's are nowhere."""
+        """Whether a record that came with the messages says that some of the person's words are nowhere."""
         return any(GAPS in entry.message.text for entry in self._records)
 
     @cached_property

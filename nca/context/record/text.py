@@ -17,7 +17,7 @@ HEADINGS = {
     Section.ANSWERS: "### What you answered",
     Section.TURN: "### What was done after the last answer",
     Section.EFFECTS: "### What was done and changed",
-    Section.FAILED: "### What failed and was not repeated",
+    Section.FAILED: "### Calls that ended with an error and were not made again",
     Section.CALLS: "### What was run and read",
     Section.NAMES: "### Names that came up",
 }
@@ -47,7 +47,7 @@ def preface(*, answered: int, numbered: bool, waits: int = 0, prose_until: int =
     answered     the number of the last answer before the person's newest message; 0: none, or nobody can look it up
     waits        the number of the newest message, if the record stands behind it and has what was done for it
     prose_until  the last message that a model's prose covers, if the record covers later ones as well
-    has_gaps     some messages of the person have no room: what an older one says may have been taken back in these
+    has_gaps     some of the person's words have no room: what an older one says may have been taken back in these
     """
     start = GAPS if has_gaps else PREFACE
     if not numbered:

@@ -174,10 +174,10 @@ _MINOR = re.compile(r"(?<=\d)(?:\.\d+)+$")
 def remarks(command: str) -> Iterator[str]:
     """Details of the command that a person may overlook, one sentence each."""
     lines = command.strip("\n").count("\n") + 1
-    if lines > 1:
-        yield f"The command has {lines:,} lines."
-    if len(command) > LONG_CHARS:
-        yield f"The command is long: {len(command):,} characters."
+    sizes = [f"{lines:,} lines"] if lines > 1 else []
+    sizes += [f"{len(command):,} characters"] if len(command) > LONG_CHARS else []
+    if sizes:
+        yield f"The command has {' and '.join(sizes)}."
     shown_as = written_out(command, is_command=True)
     if shown_as != command:
         yield WRITTEN_OUT

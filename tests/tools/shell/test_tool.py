@@ -240,8 +240,9 @@ MISTAKEN = "What looks like ASCII may be something else"
         ("rm “a∕b” −r", "rm “a∕b” −r", f"{MISTAKEN}: “ (U+201C), ” (U+201D), − (U+2212), ∕ (U+2215)."),
         ("cat 'a∕b' 'fıle – x'", "cat 'a∕b' 'fıle – x'", f"{MISTAKEN}: ı (U+0131), ∕ (U+2215)."),
         ("a⟨U+001B⟩", "a⟨U+27E8⟩U+001B⟩", f"{MISTAKEN}: ⟨ (U+27E8), ⟩ (U+27E9)."),
-        ("x" * 600, "x" * 600, "The command is long: 600 characters."),
+        ("x" * 600, "x" * 600, "The command has 600 characters."),
         ("a\n\n\nb\n", "a\n\n\nb\n", "The command has 4 lines."),
+        (f"a\n{'x' * 600}", f"a\n{'x' * 600}", "The command has 2 lines and 602 characters."),
     ],
 )
 def test_nothing_of_it_is_hidden(command: str, shown: str, remark: str) -> None:
