@@ -25,7 +25,7 @@ from tests.context.generated_sessions import SHORT_CHARS, session
 from tests.context.trials import TOKEN, Outcome, Trial, fixed_tokens, given, in_library, newest_user, text_of_row
 
 SAID, ANSWERED, DONE = "What the user said", "What you answered", "What was done after the last answer"
-CHANGED, FAILED = "What was done and changed", "Calls that ended with an error and were not made again"
+CHANGED, FAILED = "What was done and changed", "Calls with errors, not made again"
 RAN, NAMES = "What was run and read", "Names that came up"
 SECTIONS = (SAID, ANSWERED, DONE, CHANGED, FAILED, RAN, NAMES)
 CLAIM = "What the user said holds"

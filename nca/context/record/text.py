@@ -17,7 +17,7 @@ HEADINGS = {
     Section.ANSWERS: "### What you answered",
     Section.TURN: "### What was done after the last answer",
     Section.EFFECTS: "### What was done and changed",
-    Section.FAILED: "### Calls that ended with an error and were not made again",
+    Section.FAILED: "### Calls with errors, not made again",
     Section.CALLS: "### What was run and read",
     Section.NAMES: "### Names that came up",
 }

@@ -212,7 +212,7 @@ def test_a_call_that_failed_is_told_once() -> None:
     for room in (400, 800):
         text = Composer(history, SummarizeSettings()).record([(1, 4)], room, Prose())
         assert text.count("shell make") == 1
-        assert text.index("### Calls that ended with an error") < text.index("shell make")
+        assert text.index("### Calls with errors") < text.index("shell make")
 
 
 def test_a_file_stands_with_its_newest_change_whoever_made_it() -> None:
