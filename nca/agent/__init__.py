@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -29,31 +29,41 @@ async def open_conversation(
 ) -> AsyncGenerator[Conversation]:
     """Open a conversation with the settings, store and model that `nca run` has in the directory, for one block.
 
-    model     a name, such as `openai/gpt-4.1`, or a model that is open; "": the one that the settings lead to
+    model     a name, such as `openai/gpt-4.1`, or a model that is open; "": the one that the settings lead to. It is
+              closed at the end, and if opening fails
     settings  more settings, by name
     The other arguments are those of `Conversation.open`. Raises UsageError, ConfigError, ModelUnavailable,
     SessionNotFound, SessionLocked, StoreError.
     """
     import asyncio
     import os
+    from functools import partial
 
     from nca.agent.assembly import check_argument
     from nca.agent.conversation import Conversation
+    from nca.config.document import read_folder
     from nca.config.layers import load
     from nca.config.paths import place_of_store
+    from nca.humanize import check_kind
     from nca.models.choose import choose, open_model
     from nca.sessions.store import Store
 
-    loaded = load(project=directory, env=os.environ).with_values(settings, "the call")
-    keeps = loaded.settings.session
-    path, url = place_of_store(loaded.env, keeps.store) if keeps.persist else (None, "")
-    with Store.open(path, url=url) as store:
-        if model == "":
-            model = await open_model(await asyncio.to_thread(choose, loaded.settings.model, loaded.env), loaded)
-        elif isinstance(model, str):
-            model = await open_model(model, loaded)
-        check_argument(model, "model")
-        try:
+    async with AsyncExitStack() as on_error:
+        if not isinstance(model, str):
+            check_argument(model, "model")
+            on_error.push_async_callback(model.close)
+        check_kind(settings, Mapping, "settings", "settings by name")
+        for name in settings:
+            check_kind(name, str, "settings", "names of settings")
+        directory = read_folder(directory, "directory")
+        loaded = load(project=directory, env=os.environ).with_values(settings, "the call")
+        keeps = loaded.settings.session
+        path, url = place_of_store(loaded.env, keeps.store) if keeps.persist else (None, "")
+        with Store.open(path, url=url) as store:
+            if isinstance(model, str):
+                by_settings = partial(choose, loaded.settings.model, loaded.env)
+                model = await open_model(model or await asyncio.to_thread(by_settings), loaded)
+                on_error.push_async_callback(model.close)
             conversation = Conversation.open(
                 loaded,
                 store=store,
@@ -64,8 +74,6 @@ async def open_conversation(
                 tools=tools,
                 person=person,
             )
-        except BaseException:
-            await model.close()
-            raise
-        async with conversation:
-            yield conversation
+            on_error.pop_all()
+            async with conversation:
+                yield conversation

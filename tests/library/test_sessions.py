@@ -83,12 +83,27 @@ async def test_what_opens_a_conversation_closes_its_model_whatever_happens(tmp_p
     with pytest.raises(nca.NcaError, match="no session"):
         async with nca.open_conversation(tmp_path, model=Closes([]), settings=kept, session="nope"):
             pass
+    with pytest.raises(nca.ConfigError, match="nope"):
+        async with nca.open_conversation(tmp_path, model=Closes([]), settings={"nope": 1}):
+            pass
     with pytest.raises(ZeroDivisionError):
         async with nca.open_conversation(tmp_path, model=Closes(["Hi."]), settings=kept) as chat:
             _ = 1 / len(chat.context.entries)
-    assert closed == ["model"] * 2
-    with pytest.raises(nca.UsageError, match=r"^model: expected a model of nca\.open_model, or one of your own"):
-        async with nca.open_conversation(tmp_path, model=5, settings=kept):  # type: ignore[arg-type]
+    assert closed == ["model"] * 3
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"model": 5}, r"^model: expected a model of nca\.open_model, or one of your own"),
+        ({"directory": 5}, "^directory: expected a path, found a number"),
+        ({"settings": None}, "^settings: expected settings by name, found "),
+        ({"settings": {1: 2}}, "^settings: expected names of settings, found a number"),
+    ],
+)
+async def test_what_opens_a_conversation_names_a_wrong_argument_as_it_does(wrong: Any, says: str) -> None:
+    with pytest.raises(nca.UsageError, match=says):
+        async with nca.open_conversation(**wrong):
             pass
 
 
