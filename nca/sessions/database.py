@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple, NoReturn, TypeVar
 from urllib.parse import quote
@@ -346,16 +347,33 @@ def migrate(
     if version and database.path:
         backup = unused(database.path.with_name(f"{database.path.name}.before-schema-{len(migrations)}"))
         database.back_up(backup)
+    if not version and not database.rows("SELECT 1 FROM sqlite_schema LIMIT 1"):
+        with faults.explained(database.path), closing(connect(None)) as blank:
+            blank.deserialize("main", _blank(tuple(migrations), application_id))
+            with database.connection.backup("main", blank, "main") as copying:
+                copying.step()
+        return None
     with database.transaction() as connection:
-        for script in migrations[version:]:
-            for _ in connection.execute(script):  # apsw stops at each row that a statement gives
-                pass
+        _advance(connection, migrations[version:], len(migrations), application_id)
         broken = connection.execute("PRAGMA foreign_key_check").fetchall()
         if broken:
             raise faults.damaged(database.path, f"{len(broken)} rows refer to nothing")
-        connection.pragma("application_id", application_id)
-        connection.pragma("user_version", len(migrations))
     return backup
+
+
+@cache
+def _blank(migrations: tuple[str, ...], application_id: int) -> bytes:
+    """A new database of this schema. To copy it takes a tenth of the time of all migrations."""
+    with closing(connect(None)) as connection:
+        _advance(connection, migrations, len(migrations), application_id)
+        return connection.serialize("main")
+
+
+def _advance(connection: apsw.Connection, scripts: Sequence[str], version: int, application_id: int) -> None:
+    for script in scripts:
+        connection.execute(script).fetchall()  # apsw stops at each row that a statement gives
+    connection.pragma("application_id", application_id)
+    connection.pragma("user_version", version)
 
 
 def _file_id(path: Path | None) -> tuple[int, int] | None:
