@@ -191,7 +191,7 @@ def require_usable(choice: Choice, env: Mapping[str, str]) -> None:
     try:
         weights.require(choice.model, env)
     except ModelUnavailable as missing:
-        if choice.is_named:
+        if choice.is_named or weights.path_of(choice.model, env) is not None:
             raise
         model = weights.known(choice.model, env)
         download = f"download a model (nca models get: {byte_size(model.size_bytes)})"

@@ -1,5 +1,7 @@
 import os
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,12 +14,13 @@ from nca.errors import ModelUnavailable
 from nca.models.catalog import describe
 from nca.models.choose import Choice, choice_of_session, choose, named, open_model
 from nca.models.client import ProviderModel
-from nca.models.embedded.known import QWEN
+from nca.models.embedded.known import QWEN, RUNTIME, SMOLLM
 from nca.models.embedded.weights import models_dir
 from nca.models.providers import PROVIDERS, LocalServer, find_servers, is_loopback
 from nca.testing.provider import Provider
 
 NOTHING = ModelSettings()
+ROOT = Path(__file__).parents[2]
 ENV = {"OPENAI_API_KEY": "k", "HOME": "/nowhere"}
 
 
@@ -198,6 +201,23 @@ async def test_a_choice_opens_to_a_model() -> None:
 )
 def test_a_proxy_is_not_asked_for_this_machine_itself(address: str, is_here: bool) -> None:
     assert is_loopback(address) is is_here
+
+
+def test_who_has_weights_is_told_to_install_what_runs_them_and_no_download(tmp_path: Path) -> None:
+    env = {"NCA_HOME": str(tmp_path), "PATH": os.environ["PATH"]}
+    models_dir(env).mkdir(parents=True)
+    with (models_dir(env) / SMOLLM.filename).open("wb") as file:
+        file.truncate(SMOLLM.size_bytes)
+    code = (
+        f"import os, sys; sys.modules[{RUNTIME!r}] = None\n"
+        "from nca.config.schema import ModelSettings; from nca.models.choose import choose, require_usable\n"
+        "require_usable(choose(ModelSettings(), os.environ, servers=()), os.environ)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], env=env, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.stderr.splitlines()[-1].startswith(
+        "nca.errors.ModelUnavailable: The embedded model's runtime is not installed. Install it: "
+    )
+    assert "nca models get" not in done.stderr
 
 
 def test_the_model_that_was_chosen_in_it_with_its_level() -> None:
