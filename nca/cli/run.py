@@ -54,7 +54,7 @@ class RunResult:
     steps          requests of the turn
     usage          of the session
     turn_usage     of the turn, summaries included
-    turn_cost      US dollars, as turn_usage has it
+    turn_cost      US dollars for all requests of turn_usage; None if a price is unknown
     files_changed  the paths of the files that the turn changed, as far as recorded
     unanswered     the calls that needed an approval, each in one line; nobody could be asked
     compactions    of the session, oldest first, those that were undone included
