@@ -7,12 +7,14 @@ sanitized too. Code has no padding, so that it can be selected and copied.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from itertools import zip_longest
+from itertools import dropwhile, zip_longest
 from typing import ClassVar
 
 from markdown_it import MarkdownIt
+from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 from rich import box
 from rich.cells import cell_len
@@ -36,6 +38,20 @@ LEAST_COLUMNS = 12
 MOST_CELL_CHARS = 12
 """A table column must fit this much of its longest word; otherwise the rows are shown as lines."""
 
+_NAME = re.compile(r"__\w{1,80}?__(?!\w)")
+
+
+def _name(state: StateInline, silent: bool) -> bool:
+    """A word between two underscores is a name, such as `__init__`: as strong text it would be another one."""
+    found = _NAME.match(state.src, state.pos)
+    if found is None:
+        return False
+    if not silent:
+        state.pending += found[0]
+    state.pos = found.end()
+    return True
+
+
 # References would hide their targets, and may be defined in another block. The parser drops text deeper than
 # maxNesting, so that must be over two token levels for each of MAX_DEPTH. The cost of many open brackets grows with it.
 _parser = (
@@ -44,6 +60,7 @@ _parser = (
     .enable("table")
     .disable("reference")
 )
+_parser.inline.ruler.before("emphasis", "name", _name)
 
 
 def render_block(block: Block, theme: SyntaxTheme) -> RenderableType:
@@ -80,7 +97,8 @@ class _Indented:
 
 
 class _Markdown:
-    """Markdown without the empty lines around it and without padding at the ends of lines."""
+    """Markdown without the empty lines around it and without padding at the ends of lines. Marks alone, such as `#`,
+    stay as they are."""
 
     def __init__(self, text: str, theme: SyntaxTheme, number: int) -> None:
         self._text = text
@@ -91,19 +109,16 @@ class _Markdown:
         inside: RenderableType = self._inside
         if depth > MAX_DEPTH or (depth > 0 and options.max_width < 4 * depth + LEAST_COLUMNS):
             inside = Text(self._text)
-        yield from _trimmed(console.render_lines(inside, options, pad=False))
+        yield from _trimmed(console.render_lines(inside, options, pad=False)) or _trimmed(
+            console.render_lines(Text(self._text), options, pad=False)
+        )
 
 
-def _trimmed(rendered: list[list[Segment]]) -> Iterator[Segment]:
+def _trimmed(rendered: list[list[Segment]]) -> list[Segment]:
     lines = [_without_padding(line) for line in rendered]
     while lines and not lines[-1]:
         lines.pop()
-    is_leading = True
-    for line in lines:
-        is_leading = is_leading and not line
-        if not is_leading:
-            yield from line
-            yield Segment.line()
+    return [part for line in dropwhile(lambda line: not line, lines) for part in (*line, Segment.line())]
 
 
 def _without_padding(line: list[Segment]) -> list[Segment]:
@@ -249,7 +264,12 @@ def _in_clear(tokens: Iterable[Token], quotes: int = 0) -> Iterator[Token]:
     many are open.
     """
     open_links: list[tuple[str, list[str]]] = []
+    before = ""
     for token in tokens:
+        if token.type == "list_item_close" and before == "list_item_open":
+            # Without a line of its own it would not be drawn at all.
+            yield from (Token("paragraph_open", "p", 1), Token("text", "", 0), Token("paragraph_close", "p", -1))
+        before = token.type
         token.content = to_terminal(token.content)
         token.info = to_terminal(token.info)
         if open_links:

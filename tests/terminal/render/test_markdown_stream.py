@@ -131,6 +131,22 @@ def test_no_word_is_lost(parts: list[str]) -> None:
     assert drawn([text], width=2_000).count("word") == text.count("word")
 
 
+@pytest.mark.parametrize("mark", ["4.", "2024.", "1)", "#", "+", "-", "*", "> ", "##"])
+def test_marks_alone_are_an_answer(mark: str) -> None:
+    assert drawn([mark]).strip()
+    assert "two" in drawn([f"1. one\n2.\n3. two\n\n{mark}"])
+
+
+def test_an_item_without_a_text_has_its_mark() -> None:
+    assert drawn(["1. one\n2.\n3. three\n"]).split() == ["1.", "one", "2.", "3.", "three"]
+    assert drawn(["- one\n-\n- three\n"]).split() == ["•", "one", "•", "•", "three"]
+
+
+def test_a_name_between_underscores_stays_one() -> None:
+    said = "In iniconfig/__init__.py, __name__ is __strong words__ and **`__all__`**, not ____."
+    assert drawn([said]).strip() == "In iniconfig/__init__.py, __name__ is strong words and __all__, not ____."
+
+
 @pytest.mark.parametrize(
     "text", ["x" * 100_000, "word " * 20_000, "`a` *b*\n" * 15_000, "```\n" + "line\n" * 30_000, "- item\n" * 20_000]
 )
