@@ -273,12 +273,13 @@ def code(text: str, language: str = "") -> str:
 
 
 def prose(text: str) -> str:
-    """Markdown as HTML. Text that is too long or nests too deeply is shown as written."""
+    """Markdown as HTML. Text that is too long or nests too deeply is shown as written, and so are marks alone."""
     if len(text) > MOST_MARKDOWN_CHARS:
         return plain(text)
     tokens = _parser.parse(visible(text))
+    has_content = any(token.content or token.type in ("hr", "list_item_open") for token in tokens)
     # The parser drops what nests deeper than it goes.
-    if any(token.level >= _MAX_NESTING - 1 for token in tokens):
+    if not has_content or any(token.level >= _MAX_NESTING - 1 for token in tokens):
         return plain(text)
     for token in tokens:
         if token.nesting == 1:

@@ -41,6 +41,11 @@ def test_markdown_is_drawn() -> None:
     assert '<span class="comment"># one</span>' in page
 
 
+@pytest.mark.parametrize(("mark", "shown"), [("#", "#"), ("4.", '<ol start="4"'), ("-", "<li"), ("***", "<hr")])
+def test_marks_alone_are_shown(mark: str, shown: str) -> None:
+    assert shown in prose(mark)
+
+
 def test_a_link_shows_its_address() -> None:
     assert prose("[bank](https://evil.example/)").count("https://evil.example/") == 2
     assert "title" not in prose("<https://a.example>")
