@@ -98,9 +98,9 @@ def origin(variable: str, env: Mapping[str, str]) -> str:
 
 
 def is_key(text: object) -> bool:
-    """Whether it could be a key: one word of ASCII."""
+    """Whether it could be a key: one word of ASCII, and not the name of a provider."""
     is_word = isinstance(text, str) and text.isascii() and text.isprintable() and " " not in text
-    return is_word and FEWEST_CHARS <= len(str(text)) <= _MOST_CHARS
+    return is_word and FEWEST_CHARS <= len(str(text)) <= _MOST_CHARS and text not in VARIABLES
 
 
 def provider_by(key: str) -> str:

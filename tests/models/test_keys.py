@@ -85,6 +85,8 @@ def test_a_key_may_say_whose_it_is(key: str, provider: str) -> None:
     assert keys.provider_by(key) == provider
 
 
-@pytest.mark.parametrize("text", ["", "short", "two words here", "schlüssel-123", "tab\tinside-it", "x" * 2_000])
+@pytest.mark.parametrize(
+    "text", ["", "short", "two words here", "schlüssel-123", "tab\tinside-it", "x" * 2_000, "anthropic"]
+)
 def test_what_cannot_be_a_key(text: str) -> None:
     assert not keys.is_key(text)

@@ -12,7 +12,7 @@ import msgspec
 
 from nca import events
 from nca.errors import NcaError, sentence
-from nca.humanize import counted, duration
+from nca.humanize import counted, duration, used_in_words
 from nca.models.catalog import money
 from nca.terminal.render.sanitize import one_line
 
@@ -91,7 +91,7 @@ class Notices:
         if not isinstance(event, events.RequestStarted | events.RequestRead | events.UsageReported):
             self._reason = ""
         if isinstance(event, events.ContextWarning) and event.compacts and self._has_compacted:
-            return None if event.is_now else (f"Context: {event.usage:.0%} used", "quiet")
+            return None if event.is_now else (f"Context: {used_in_words(event.usage)}", "quiet")
         return _line(event)
 
 

@@ -308,6 +308,8 @@ def test_the_first_warning_of_each_session_says_all() -> None:
     short = "Context: 100% used"
     said = [line for line in lines if line.startswith("Context")]
     assert said == [short, short, warning.message, short]
+    over = ContextWarning("warning", 1.04, 208, 200, "Context: 4% over the budget. Follows.", compacts=True)
+    assert seen.lines(over) == ["Context: 4% over the budget"]
 
 
 def test_a_compaction_is_one_calm_line() -> None:
