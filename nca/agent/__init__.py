@@ -44,6 +44,7 @@ async def open_conversation(
     from nca.config.document import read_folder
     from nca.config.layers import load
     from nca.config.paths import place_of_store
+    from nca.events import Notice
     from nca.humanize import check_kind
     from nca.models.choose import choose, open_model
     from nca.sessions.store import Store
@@ -60,6 +61,9 @@ async def open_conversation(
         keeps = loaded.settings.session
         path, url = place_of_store(loaded.env, keeps.store) if keeps.persist else (None, "")
         with Store.open(path, url=url) as store:
+            if listener is not None:
+                for note in store.notes:
+                    listener(Notice(note))
             if isinstance(model, str):
                 by_settings = partial(choose, loaded.settings.model, loaded.env)
                 model = await open_model(model or await asyncio.to_thread(by_settings), loaded)

@@ -72,6 +72,16 @@ async def test_the_shortest_program_has_the_settings_the_store_and_the_model_of_
             pass
 
 
+async def test_a_program_hears_of_a_damaged_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NCA_HOME", str(tmp_path))
+    (tmp_path / "data").mkdir(mode=0o700)
+    (tmp_path / "data" / "sessions.db").write_bytes(b"no database " * 400)
+    heard: list[nca.events.Event] = []
+    async with nca.open_conversation(tmp_path, model=ScriptedModel([]), listener=heard.append):
+        pass
+    assert any(isinstance(event, nca.events.Notice) and "set aside" in event.message for event in heard)
+
+
 async def test_what_opens_a_conversation_closes_its_model_whatever_happens(tmp_path: Path) -> None:
     closed: list[str] = []
 
