@@ -10,8 +10,8 @@ from typing import Any
 from acp import helpers, schema
 from acp.meta import CLIENT_METHODS
 
+from nca.context import todo
 from nca.context.file_reads import arguments_of
-from nca.context.todo import NAME as TODO
 from nca.context.todo import PARTS, marked
 from nca.events import ApprovalAsked
 from nca.messages import ToolCall
@@ -119,7 +119,7 @@ def edit_content(name: str, arguments: dict[str, Any], directory: Path) -> list[
 
 def is_plan(name: str) -> bool:
     """Whether calls of the tool are shown as the client's plan, and not as calls."""
-    return name == TODO
+    return name == todo.NAME
 
 
 def plan_of(arguments: dict[str, Any]) -> list[schema.PlanEntry] | None:

@@ -18,7 +18,7 @@ from rich.cells import cell_len, chop_cells
 from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.text import Text
 
-from nca.context.todo import NAME as TODO
+from nca.context import todo
 from nca.events import ApprovalAsked, ToolFinished, ToolOutput, ToolProgress, ToolStarted
 from nca.humanize import counted
 from nca.terminal.render.event_lines import TOOL_CHARS, reasoning_line, tool_started_line
@@ -103,7 +103,7 @@ class RunningCalls:
 
 def printed_lines(event: ToolFinished) -> Iterator[RenderableType]:
     """What a finished call shows below its line: the end of a command's output, or the whole of a list of steps."""
-    if event.name != TODO:
+    if event.name != todo.NAME:
         yield from last_lines(event.printed, event.printed_lines)
         return
     for line in to_terminal(event.printed).split("\n"):
