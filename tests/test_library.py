@@ -220,12 +220,12 @@ def test_a_real_transcript_lands() -> None:
 
 def test_budget_check() -> None:
     check = check_context_budget(ROWS, context_window=WINDOW)
-    assert check.budget_tokens == 3_900
+    assert check.available_input_tokens == 3_900
     assert not check.within_budget
     assert check.should_compact
-    assert check.usage_ratio == check.used_tokens / 3_900 > 1
-    assert sum(check.breakdown.values()) == check.used_tokens
-    assert check.used_tokens == compact(ROWS, context_window=WINDOW).tokens_before
+    assert check.usage_ratio == check.estimated_input_tokens / 3_900 > 1
+    assert sum(check.breakdown.values()) == check.estimated_input_tokens
+    assert check.estimated_input_tokens == compact(ROWS, context_window=WINDOW).tokens_before
 
 
 def test_budget_check_counts_prompt_input_tools_and_files() -> None:
@@ -239,7 +239,7 @@ def test_budget_check_counts_prompt_input_tools_and_files() -> None:
         files=[{"path": "a.txt", "content": "data " * 200}],
     )
     assert all(full.breakdown[part] > 0 for part in full.breakdown)
-    assert full.used_tokens == sum(full.breakdown.values()) > plain.used_tokens
+    assert full.estimated_input_tokens == sum(full.breakdown.values()) > plain.estimated_input_tokens
     assert not plain.should_compact
     assert check_context_budget(ROWS[:5], context_window=WINDOW, threshold=0.01).should_compact
     assert check_context_budget([], context_window=WINDOW, current_prompt="Hi").within_budget

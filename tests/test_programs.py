@@ -223,12 +223,12 @@ def test_nexora_acts_at_eighty_percent_of_the_window(window: int) -> None:
         text = "word " * int(share * window)
         log = [{"role": "user", "content": text}]
         check = nca.check_context_budget(log, context_window=window, settings={"profile": "nexora"})
-        assert check.used_tokens == pytest.approx(share * window, rel=0.01)
+        assert check.estimated_input_tokens == pytest.approx(share * window, rel=0.01)
         assert check.should_compact == is_due
 
 
 def test_a_foreign_provider_counts_as_it_is_told() -> None:
     log = turns(10, words=10)
-    plain = nca.check_context_budget(log, context_window=50_000).used_tokens
+    plain = nca.check_context_budget(log, context_window=50_000).estimated_input_tokens
     told = nca.check_context_budget(log, context_window=50_000, settings={"provider": "mistral"})
-    assert told.used_tokens == pytest.approx(plain * 1.2, abs=2)
+    assert told.estimated_input_tokens == pytest.approx(plain * 1.2, abs=2)

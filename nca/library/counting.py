@@ -33,11 +33,11 @@ _SENTENCE_END = re.compile(r"[.!?](?=\s)|\n")
 
 @dataclass(frozen=True, slots=True)
 class BudgetCheck:
-    """How full the next request is. Counts in tokens; `breakdown` sums to used_tokens."""
+    """How full the next request is. Counts in tokens; `breakdown` sums to estimated_input_tokens."""
 
     within_budget: bool
-    used_tokens: int
-    budget_tokens: int
+    estimated_input_tokens: int
+    available_input_tokens: int
     usage_ratio: float
     should_compact: bool
     breakdown: dict[str, int]
@@ -91,8 +91,8 @@ def check_context_budget(
     measured = replace(measured, used_tokens=measured.used_tokens + attached)
     return BudgetCheck(
         within_budget=measured.fits,
-        used_tokens=measured.used_tokens,
-        budget_tokens=budget.budget_tokens,
+        estimated_input_tokens=measured.used_tokens,
+        available_input_tokens=budget.budget_tokens,
         usage_ratio=measured.usage_ratio,
         should_compact=is_due(measured, loaded.settings.context),
         breakdown={**measured.breakdown, "attachments": measured.breakdown["attachments"] + attached},

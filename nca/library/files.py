@@ -29,15 +29,15 @@ PRIVATE_FOLDER = 0o700
 class TruncatedOutput:
     """A tool's output within its limits.
 
-    text            what stays, with a notice if something is missing
+    content         the text that stays, with a notice if something is missing
     saved_path      the file with the whole output; None if nothing was cut or `save_to` was not given
-    original_bytes  of the whole, in UTF-8
+    original_size   of the whole, in bytes of UTF-8
     """
 
-    text: str
+    content: str
     truncated: bool
     saved_path: str | None
-    original_bytes: int
+    original_size: int
 
 
 def truncate_tool_output(
@@ -121,7 +121,7 @@ def fit_files(
     files           mappings with `content` (text) and, if known, `path`; other keys are kept
     budget_tokens   None: 60% of the model's window less the answer and `used_tokens`
 
-    Returns new mappings in the same order, with the fitting `content`, `truncated` and `original_bytes`. A file
+    Returns new mappings in the same order, with the fitting `content`, `truncated` and `original_size` (bytes). A file
     above 5 MiB shows its first 2,000 characters; a cut ends at a sentence and says so; a file without room
     has an empty content. Together they cost at most the budget. Raises UsageError, ConfigError.
     """
@@ -141,7 +141,7 @@ def fit_files(
     pairs = [(str(row.get("path") or ""), text) for row, text in zip(rows, texts, strict=True)]
     fitted = admission.fit_files(pairs, raw_budget)
     return [
-        {**row, "content": one.text, "truncated": one.is_cut, "original_bytes": one.original_bytes}
+        {**row, "content": one.text, "truncated": one.is_cut, "original_size": one.original_bytes}
         for row, one in zip(rows, fitted, strict=True)
     ]
 

@@ -114,7 +114,7 @@ def responses_compact(body: Mapping[str, Any], caller: Caller) -> dict[str, Any]
         with suppress(ContextDoesNotFit):  # one message may be all of it
             result = compact(asked, **{**_given(body, _BUDGET), "context_window": before + 1, "max_output_tokens": 1})
     output = _messages_only(result.messages)
-    after = check_context_budget({**asked, "input": output}, **_given(body, _BUDGET)).used_tokens
+    after = check_context_budget({**asked, "input": output}, **_given(body, _BUDGET)).estimated_input_tokens
     return {
         "id": f"resp_{hashlib.sha256(msgspec.json.encode([body, output])).hexdigest()[:48]}",
         "object": "response.compaction",

@@ -321,7 +321,7 @@ def test_what_a_request_says_of_its_model_answer_and_tools_counts(key: str) -> N
     assert (found.messages, found.tokens_before, found.notices) == (named.messages, named.tokens_before, named.notices)
     checked = nca.check_context_budget(request)
     assert checked == nca.check_context_budget(_talk(60), model="gpt-4", max_output_tokens=1_000, tools=TOOLS)
-    assert checked.budget_tokens == 7_192
+    assert checked.available_input_tokens == 7_192
     fitted = nca.ContextView().fit(request)
     alike = nca.ContextView(model="gpt-4", max_output_tokens=1_000, tools=TOOLS).fit(_talk(60))
     assert fitted.compacted
@@ -340,7 +340,7 @@ def test_an_argument_wins_over_what_a_request_says() -> None:
     for found in (
         nca.compact(request, model="gpt-4.1", max_output_tokens=2_000, tools=[]).budget_tokens,
         nca.ContextView(model="gpt-4.1", max_output_tokens=2_000, tools=[]).fit(request).budget_tokens,
-        nca.check_context_budget(request, model="gpt-4.1", max_output_tokens=2_000, tools=[]).budget_tokens,
+        nca.check_context_budget(request, model="gpt-4.1", max_output_tokens=2_000, tools=[]).available_input_tokens,
     ):
         assert found == 1_047_576 - 2_000
     assert (

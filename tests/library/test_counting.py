@@ -23,11 +23,11 @@ TOOLS = [{"type": "function", "function": {"name": "weather", "parameters": {"ty
 
 def test_one_number_everywhere() -> None:
     check = nca.check_context_budget(TALK, context_window=1_000, tools=TOOLS)
-    assert check.used_tokens == nca.estimate_messages_tokens(TALK, tools=TOOLS)
-    assert check.used_tokens == sum(check.breakdown.values())
+    assert check.estimated_input_tokens == nca.estimate_messages_tokens(TALK, tools=TOOLS)
+    assert check.estimated_input_tokens == sum(check.breakdown.values())
     compacted = nca.compact(TALK, context_window=1_000, tools=TOOLS)
-    assert compacted.tokens_before == check.used_tokens
-    assert compacted.budget_tokens == check.budget_tokens == 650
+    assert compacted.tokens_before == check.estimated_input_tokens
+    assert compacted.budget_tokens == check.available_input_tokens == 650
 
 
 @given(logs(), st.sampled_from(["", "anthropic", "mistral"]))
@@ -35,12 +35,12 @@ def test_one_number_for_any_log(messages: list[Message], provider: str) -> None:
     rows = [message_to_dict(message) for message in messages]
     model = f"{provider}/some-model" if provider else ""
     check = nca.check_context_budget(rows, model=model, context_window=2_000_000)
-    assert check.used_tokens == nca.estimate_messages_tokens(rows, provider=provider)
-    assert sum(check.breakdown.values()) == check.used_tokens
+    assert check.estimated_input_tokens == nca.estimate_messages_tokens(rows, provider=provider)
+    assert sum(check.breakdown.values()) == check.estimated_input_tokens
     # As nca exports them, messages have their attached files, and a request may have more beside them.
     rows = [message_to_dict(message, annotate=True) for message in messages]
     check = nca.check_context_budget(rows, context_window=2_000_000, files=[{"content": "line\n" * 100}])
-    assert sum(check.breakdown.values()) == check.used_tokens
+    assert sum(check.breakdown.values()) == check.estimated_input_tokens
 
 
 def test_the_threshold_is_a_share_of_the_budget() -> None:
@@ -63,7 +63,7 @@ def test_everything_of_a_request_is_measured() -> None:
         files=[{"path": "a.txt", "content": "line\n" * 100}],
     )
     assert all(check.breakdown[part] > 0 for part in check.breakdown), check.breakdown
-    assert sum(check.breakdown.values()) == check.used_tokens
+    assert sum(check.breakdown.values()) == check.estimated_input_tokens
 
 
 def test_the_tools_and_the_longest_answer_of_a_request_count() -> None:
@@ -76,7 +76,7 @@ def test_the_tools_and_the_longest_answer_of_a_request_count() -> None:
 
 
 def test_a_first_request_has_no_messages_yet() -> None:
-    assert nca.check_context_budget([], system_prompt="Be brief.").used_tokens > 0
+    assert nca.check_context_budget([], system_prompt="Be brief.").estimated_input_tokens > 0
     assert nca.check_context_budget((), current_prompt="Hello").breakdown["current_input"] > 0
     with pytest.raises(nca.InvalidMessages, match="the list is empty"):
         nca.check_context_budget([])

@@ -26,8 +26,8 @@ def test_a_long_output_keeps_both_ends_and_says_so() -> None:
     cut = nca.truncate_tool_output(LONG)
     assert cut.truncated
     assert cut.saved_path is None
-    assert cut.original_bytes == len(LONG)
-    body, _, notice = cut.text.rpartition("\n")
+    assert cut.original_size == len(LONG)
+    body, _, notice = cut.content.rpartition("\n")
     assert notice == f"[Output truncated from {len(LONG)} bytes to {len(body.encode())} bytes]"
     assert body.startswith("line 0 ")
     assert body.endswith("line 4999 of the output\n") or body.endswith("line 4999 of the output")
@@ -37,31 +37,31 @@ def test_a_long_output_keeps_both_ends_and_says_so() -> None:
 @pytest.mark.parametrize(("direction", "kept", "gone"), [("head", "line 0 ", "line 4999"), ("tail", "4999", "line 0 ")])
 def test_the_direction_says_which_end_stays(direction: Direction, kept: str, gone: str) -> None:
     cut = nca.truncate_tool_output(LONG, max_lines=10, direction=direction)
-    assert kept in cut.text
-    assert gone not in cut.text
-    assert cut.text.count("line ") == 10
+    assert kept in cut.content
+    assert gone not in cut.content
+    assert cut.content.count("line ") == 10
 
 
 @given(st.text(max_size=400), st.integers(1, 200), st.sampled_from(get_args(Direction)))
 def test_characters_are_never_split(text: str, most: int, direction: Direction) -> None:
     cut = nca.truncate_tool_output(text, max_bytes=most, direction=direction)
-    cut.text.encode("utf-8")
-    assert cut.truncated or cut.text == text
-    assert "\ufffd" not in cut.text or "\ufffd" in text
-    assert len(cut.text.encode()) <= most
+    cut.content.encode("utf-8")
+    assert cut.truncated or cut.content == text
+    assert "\ufffd" not in cut.content or "\ufffd" in text
+    assert len(cut.content.encode()) <= most
 
 
 @given(st.text(min_size=60, max_size=600), st.integers(1, 500), st.sampled_from(get_args(Direction)))
 def test_what_is_added_counts_towards_the_bytes(text: str, most: int, direction: Direction) -> None:
     with TemporaryDirectory() as folder:
         cut = nca.truncate_tool_output(text, max_bytes=most, direction=direction, save_to=folder)
-    assert len(cut.text.encode()) <= most
+    assert len(cut.content.encode()) <= most
     assert cut.truncated == (len(text.encode()) > most)
     if direction == "tail" and most < 20:
-        assert text.endswith(cut.text), "there is no room for what is added"
+        assert text.endswith(cut.content), "there is no room for what is added"
     if cut.saved_path and most > len(cut.saved_path.encode()) + 120:
-        assert cut.text.endswith(f"\n[Full output saved to {cut.saved_path}]")
-        assert "[Output truncated from " in cut.text
+        assert cut.content.endswith(f"\n[Full output saved to {cut.saved_path}]")
+        assert "[Output truncated from " in cut.content
 
 
 def test_the_whole_is_saved_and_named(tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_the_whole_is_saved_and_named(tmp_path: Path) -> None:
     assert saved.parent == tmp_path
     assert saved.read_bytes() == (LONG + "🦀\r\n").encode()
     assert saved.stat().st_mode & 0o777 == 0o600
-    assert cut.text.endswith(f"\n[Full output saved to {saved}]")
+    assert cut.content.endswith(f"\n[Full output saved to {saved}]")
     assert nca.truncate_tool_output(LONG + "🦀\r\n", save_to=str(tmp_path)) == cut
     assert len(list(tmp_path.iterdir())) == 1
 
@@ -95,7 +95,7 @@ def test_where_nothing_can_be_written_it_says_so(tmp_path: Path) -> None:
 
 
 def test_lone_surrogates_are_replaced() -> None:
-    assert nca.truncate_tool_output("a\udfffb").text == "a\ufffdb"
+    assert nca.truncate_tool_output("a\udfffb").content == "a\ufffdb"
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ FILES = [
 
 def test_files_that_fit_stay_whole() -> None:
     fitted = nca.fit_files(FILES, budget_tokens=100_000)
-    assert fitted == [{**file, "truncated": False, "original_bytes": len(file["content"])} for file in FILES]
+    assert fitted == [{**file, "truncated": False, "original_size": len(file["content"])} for file in FILES]
     assert "truncated" not in FILES[0]
 
 
@@ -143,7 +143,7 @@ def test_a_huge_file_shows_its_beginning() -> None:
     (huge,) = nca.fit_files([{"content": "word " * 1_100_000}], budget_tokens=5_000_000)
     assert huge["content"].startswith("word word")
     assert len(huge["content"]) < 2_100
-    assert huge["original_bytes"] == 5_500_000
+    assert huge["original_size"] == 5_500_000
 
 
 @settings(max_examples=60)
@@ -164,7 +164,7 @@ def test_together_they_never_cost_more_than_the_budget(texts: list[str], most: i
     assert check.breakdown["attachments"] - empty <= most
     for before, after in zip(texts, fitted, strict=True):
         assert after["truncated"] == (after["content"] != before)
-        assert after["original_bytes"] == len(before.encode())
+        assert after["original_size"] == len(before.encode())
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,7 @@ def test_a_compaction_gives_the_number_of_a_check_and_it_fits(
     for one, tokens in ((request, result.tokens_before), (result.request, result.tokens_after)):
         assert one is not None
         check = nca.check_context_budget(one, model=model, context_window=window)
-        assert check.used_tokens == tokens
+        assert check.estimated_input_tokens == tokens
     assert check.within_budget
     assert tokens <= result.budget_tokens
 
@@ -76,7 +76,7 @@ def test_it_holds_for_any_log(messages: list[Message], model: str, window: int) 
     except ContextDoesNotFit:
         return
     check = nca.check_context_budget(result.messages, model=model, context_window=window)
-    assert check.used_tokens == result.tokens_after <= result.budget_tokens
+    assert check.estimated_input_tokens == result.tokens_after <= result.budget_tokens
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -91,7 +91,7 @@ def test_so_does_each_request_of_a_view(shape: str, model: str) -> None:
         fitted = view.fit(request)
         assert fitted.request is not None
         check = nca.check_context_budget(fitted.request, model=model, context_window=6_000)
-        assert check.used_tokens == fitted.used_tokens <= fitted.budget_tokens
+        assert check.estimated_input_tokens == fitted.used_tokens <= fitted.budget_tokens
 
 
 @pytest.mark.parametrize("model", ["", "claude-sonnet-4-5", "gemini/gemini-2.5-pro", "gpt-4o"])
@@ -104,4 +104,4 @@ def test_what_is_added_to_a_conversation_of_a_prompt_alone_is_counted(model: str
         except nca.ContextDoesNotFit:
             continue
         again = nca.check_context_budget(fitted.messages, model=model, context_window=1_000)
-        assert again.used_tokens == fitted.used_tokens <= fitted.budget_tokens
+        assert again.estimated_input_tokens == fitted.used_tokens <= fitted.budget_tokens

@@ -89,6 +89,27 @@ def test_what_the_design_promises_is_there(name: str) -> None:
     assert name in nca.__all__
 
 
+@pytest.mark.parametrize(
+    ("kind", "fields"),
+    [
+        (
+            nca.BudgetCheck,
+            "within_budget estimated_input_tokens available_input_tokens usage_ratio should_compact breakdown",
+        ),
+        (
+            nca.CompactionResult,
+            "compacted stages_used tokens_before tokens_after tokens_saved budget_tokens target_tokens kept_facts items"
+            " messages",
+        ),
+        (nca.ProviderFailure, "action is_overflow asked_tokens limit_tokens retry_after_seconds message"),
+        (nca.TruncatedOutput, "content truncated saved_path original_size"),
+    ],
+)
+def test_what_the_design_promises_of_results_is_there(kind: type, fields: str) -> None:
+    missing = [name for name in fields.split() if name not in {*dir(kind), *getattr(kind, "__annotations__", ())}]
+    assert missing == []
+
+
 def test_the_list_is_sorted_and_complete() -> None:
     assert len(set(nca.__all__)) == len(nca.__all__)
     assert set(nca.__all__) <= set(dir(nca))

@@ -139,7 +139,9 @@ def test_check_and_recall(url: str) -> None:
     log = talk(30)
     body = {"messages": log, "context_window": WINDOW}
     checked = post(url, "/v1/context/check", body).json()
-    assert checked["used_tokens"] == nca.check_context_budget(log, context_window=WINDOW).used_tokens
+    assert (
+        checked["estimated_input_tokens"] == nca.check_context_budget(log, context_window=WINDOW).estimated_input_tokens
+    )
     assert checked["should_compact"]
     assert "zebra0: a line" in post(url, "/v1/recall", {**body, "expand": "3"}).json()["text"]
     assert "[3]" in post(url, "/v1/recall", {**body, "query": "zebra0"}).json()["text"]

@@ -104,7 +104,7 @@ def test_recorded_conversations_come_back_and_are_compacted(number: int) -> None
         assert nca.validate_request(result.request, "anthropic") == []
         assert nca.estimate_messages_tokens(result.request) == result.tokens_after
         named = nca.estimate_messages_tokens({**result.request, "model": "claude"})
-        assert named == nca.check_context_budget({**result.request, "model": "claude"}).used_tokens
+        assert named == nca.check_context_budget({**result.request, "model": "claude"}).estimated_input_tokens
         assert {key: value for key, value in result.request.items() if key != "messages"} == {
             key: value for key, value in request.items() if key != "messages"
         }
@@ -160,7 +160,7 @@ def test_it_is_counted_as_the_same_chat_messages() -> None:
         assert nca.estimate_messages_tokens(to_anthropic(rows)["messages"]) > 0
         check = nca.check_context_budget(to_anthropic(rows), context_window=8_000)
         chat = nca.check_context_budget(rows, model="claude", context_window=8_000)
-        assert check.used_tokens == pytest.approx(chat.used_tokens, abs=20)
+        assert check.estimated_input_tokens == pytest.approx(chat.estimated_input_tokens, abs=20)
 
 
 def test_tools_of_the_object_are_counted() -> None:
