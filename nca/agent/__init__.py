@@ -53,6 +53,8 @@ async def open_conversation(
         if not isinstance(model, str):
             check_argument(model, "model")
             on_error.push_async_callback(model.close)
+        if listener is not None:
+            check_argument(listener, "listener")
         check_kind(settings, Mapping, "settings", "settings by name")
         for name in settings:
             check_kind(name, str, "settings", "names of settings")

@@ -107,6 +107,7 @@ async def test_what_opens_a_conversation_closes_its_model_whatever_happens(tmp_p
     [
         ({"model": 5}, r"^model: expected a model of nca\.open_model, or one of your own"),
         ({"directory": 5}, "^directory: expected a path, found a number"),
+        ({"listener": 5}, "^listener: expected a function that takes an event, found a number"),
         ({"settings": None}, "^settings: expected settings by name, found "),
         ({"settings": {1: 2}}, "^settings: expected names of settings, found a number"),
     ],

@@ -42,7 +42,7 @@ _NAME = re.compile(r"__\w{1,80}?__(?!\w)")
 
 
 def _name(state: StateInline, silent: bool) -> bool:
-    """A word between two underscores is a name, such as `__init__`: as strong text it would be another one."""
+    """A word between double underscores is a name, such as `__init__`. As strong text it would lose them."""
     found = _NAME.match(state.src, state.pos)
     if found is None:
         return False
